@@ -5,7 +5,8 @@
 //!    that leave a block and have had time to arrive, cache invalidation after atomics, ends of collectives, ...
 //!    Not so when the instruction itself sets that scoreboard and a pending setter came around a loop: that is a re-use wait, which
 //!    the allocator finds by itself. Nor when the instruction waits for every scoreboard, in use or not.
-//!    Nor when it is the last of its block and one of them came around a loop: the allocator adds these waits.
+//!    Nor when it is the last of its block and one of them came around a loop: the allocator adds these waits. Nor when one conflicts that was pending
+//!    earlier in the block beside what came around a loop and was waited for alone: it is waited for again.
 //! 3. Policy waits belong to their setters, not to the number: they follow the setter when it gets another number.
 //! 4. The first conflict inside the block is a property of the setter alone; for a setter without registers it is its first policy wait,
 //!    and a policy wait of a cache invalidation or of a `NOP` counts for all.
@@ -91,13 +92,14 @@ impl Policy {
         let entry = flow(insns, cfg, setters);
         let known = forward(insns, cfg, setters, order);
         let mut waits = vec![Vec::new(); insns.len()];
-        let mut state = Pending::default();
+        let (mut state, mut renewed) = (Pending::default(), Pending::default());
         for id in cfg.ids() {
             state.clone_from(&entry[id.index()]);
+            renewed.iter_mut().for_each(Vec::clear);
             step(insns, cfg, setters, id, &mut state, |k, number, pending| {
                 let Control { read, write, .. } = insns[k].control;
                 let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
-                if reuse || waits_for_all(&insns[k]) {
+                if waits_for_all(&insns[k]) {
                     return;
                 }
                 let late = |s: &SetterId| {
@@ -105,6 +107,16 @@ impl Policy {
                     let again = (cfg.blocks[id.index()].start..=k).contains(&setters.get(*s).insn);
                     !again && entry.binary_search(s).is_ok() && known.binary_search(s).is_err()
                 };
+                // What was pending beside what came around a loop, which alone is waited for, is waited for again.
+                let again: Vec<SetterId> = pending.iter().copied().filter(|s| !late(s) && setters.get(*s).insn < k).collect();
+                let conflicts = |s: &SetterId| setters.conflicts(*s, k);
+                let explained = renewed[usize::from(number)].iter().any(conflicts);
+                if reuse || (pending.iter().any(late) && !again.iter().any(conflicts)) {
+                    merge(&mut renewed[usize::from(number)], &again);
+                }
+                if reuse || explained {
+                    return;
+                }
                 if k + 1 == cfg.blocks[id.index()].end && pending.iter().any(late) {
                     return;
                 }

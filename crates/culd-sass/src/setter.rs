@@ -367,6 +367,11 @@ impl<'a> Setters<'a> {
 }
 
 impl Setter {
+    /// Registers that a later instruction must not write (operands), or touch (results).
+    pub(crate) fn hazard(&self) -> &RegSet {
+        &self.hazard
+    }
+
     fn new(insn: &Insn, k: usize, kind: Kind) -> Self {
         let class = class(insn);
         let hazard = match kind {

@@ -3,7 +3,7 @@
 //! 1. Flow the pending setters of every number through the graph until nothing changes.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
 //!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
-//!    without a result).
+//!    without a result), or reads operands that others on its number read since before the loop.
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. A call waits for everything that is pending.
@@ -15,6 +15,7 @@ use crate::cfg::Block;
 use crate::policy::{
     ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_pending, waits_for_uniform,
 };
+use crate::reg::RegSet;
 use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
@@ -45,17 +46,20 @@ impl Run<'_> {
                         let signal = setter.kind == Kind::Write && setter.signals_only();
                         !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
                     };
+                    // Operands that are pending anyway are not new.
+                    let pending = self.operands(known);
+                    let adds =
+                        |s: &&SetterId| f.setters.get(**s).kind != Kind::Read || !f.setters.get(**s).hazard().minus(&pending).is_empty();
                     late[n].clear();
-                    late[n].extend(unknown[n].iter().filter(counts));
+                    late[n].extend(unknown[n].iter().filter(counts).filter(adds));
                 }
                 changed |= self.wait_block(block, &mut state, (&mut late, &mut unknown), &mut waits);
-                // Whether the end of the block waits for operand reads from before the loop, beside new setters of their number, is not known.
-                let is_read = |s: &SetterId| f.setters.get(*s).kind == Kind::Read;
+                // Whether the end of the block waits for new setters whose operands are partly those that are read since before the loop is not known.
                 let same = self
                     .lesson
                     .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
                 let mut numbers = late.iter().zip(&self.known[i]);
-                if !same && numbers.any(|(late, known)| !late.is_empty() && known.iter().any(is_read)) {
+                if !same && numbers.any(|(late, known)| self.operands(late).intersects(&self.operands(known))) {
                     mixed.get_or_insert(block.end - 1);
                 }
                 for to in &block.succ {
@@ -75,6 +79,13 @@ impl Run<'_> {
             self.untested.get_or_insert(k);
         }
         (waits, mixed)
+    }
+
+    /// The registers that the operand reads among some setters protect.
+    fn operands(&self, list: &[SetterId]) -> RegSet {
+        let setters = list.iter().map(|s| self.f.setters.get(*s));
+        let reads = setters.filter(|s| s.kind == Kind::Read);
+        reads.fold(RegSet::EMPTY, |all, s| all.union(s.hazard()))
     }
 
     fn wait_block(&mut self, block: &Block, state: &mut Pending, (late, unknown): (&mut Pending, &mut Pending), waits: &mut [u8]) -> bool {

@@ -5,6 +5,7 @@
 //!    unless the guard waits too.
 //! 2. A setter has arrived after the cycles that the choice of a number counts for it ([`Setter::latency`](crate::setter::Setter)), operands of accesses to
 //!    memory some cycles later ([`Clock::arrived`]). Where this was not observed to a cycle, the answer is not known near it.
+//!    Nor where waits hide the fences of an `EXIT` that stalls for what comes after it.
 //! 3. Time of earlier blocks passes on the shortest way, with what these blocks wait for.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,9 @@ const AFTER_GUARD: i64 = 17;
 /// Cycles by which the latencies are not known, more or less.
 const MARGIN: i64 = 3;
 
+/// Cycles of hidden fences that may show where the `EXIT` stalls for what comes after it: 4 did once, 7 did not.
+const SHOWING: i64 = 5;
+
 /// The times of a block that ends with an `EXIT` with new fences, from its start.
 pub(super) struct Clock {
     start: usize,
@@ -29,6 +33,8 @@ pub(super) struct Clock {
     issue: Vec<i64>,
     /// When the `EXIT` is issued.
     exit: i64,
+    /// Waits hide the time of the fences, but the `EXIT` stalls for what comes after it: then some of the time shows, how much is not known.
+    stalls: bool,
 }
 
 impl Clock {
@@ -47,9 +53,11 @@ impl Clock {
             _ => at(last) + AFTER_BLOCK,
         });
         let by_stalls = f.cfg.stalls[last] - f.cfg.stalls[block.start] + AFTER_BLOCK;
+        let exit = at(last).max(by_guard).max(by_stalls);
         Self {
             start: block.start,
-            exit: at(last).max(by_guard).max(by_stalls),
+            exit,
+            stalls: f.insns[last].control.stall > EXIT_STALL && exit == at(last),
             issue,
         }
     }
@@ -65,7 +73,9 @@ impl Clock {
 
     /// Cycles by which the `EXIT` comes later with its fences.
     pub(super) fn cycles(&self) -> u32 {
-        u32::try_from(self.exit - self.issue(self.last())).unwrap_or(0)
+        u32::try_from(self.exit - self.issue(self.last()))
+            .unwrap_or(0)
+            .max(self.stalls.into())
     }
 
     /// Has a setter of the block arrived at the `EXIT`? `late`: it had not without fences.
@@ -86,6 +96,7 @@ impl Clock {
         let left = done - self.exit;
         let last = self.last();
         match left {
+            1..=SHOWING if self.stalls => Arrived::Unknown,
             1.. if exact || left > MARGIN || setter.kind == Kind::Read => Arrived::No,
             1.. => Arrived::Unknown,
             _ if late && done <= self.issue(last) || f.insns[last].control.stall > EXIT_STALL => Arrived::Unknown,
