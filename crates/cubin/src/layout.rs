@@ -174,9 +174,9 @@ const SHARED_LATER_DEBUG: [&[u8]; 6] = [
 
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
-/// Data and most debug sections are the same in both views, but for data with addresses of functions inside of kernels. The finalizer rewrites line tables when they refer to code, and `.debug_info` when it
-/// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed neither places nor order, as in a list
-/// without registers. Empty sections with an empty twin follow it.
+/// Data and most debug sections are the same in both views, but for data with addresses of functions inside of kernels. The finalizer rewrites line
+/// tables when they refer to code, and `.debug_info` when it refers to a line table. Lists of registers and of their types share their bytes when the
+/// finalizer changed neither places nor order, as in a list without registers. Empty sections with an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
     if facts.size == 0 && facts.twin_size == 0 {
         return true;
