@@ -4,7 +4,8 @@
 //!    Mercury offset. The other words of a bank are literals that are no addresses (tables of functions inside of a kernel, `-ewp`).
 //! 2. An entry is the SASS offset of the label at that Mercury offset of the prevailing function, counted from the symbol that it names: that of the function,
 //!    or of one inside of it. The labels that are known are the targets of that function's own tables: the same place in the input's SASS table says where
-//!    they are. In an output of `-r` that place is 0 where another copy's table was there too: then the sizes of Mercury instructions tell.
+//!    they are. In an output of `-r` that place is 0 where another copy's table was there too: then the sizes of Mercury instructions tell, for
+//!    targets of its indirect branches.
 //! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
 //! 4. In data (tables of functions inside of a kernel), an entry that only the finalizer resolves is the place of the function in its kernel.
 
@@ -21,6 +22,7 @@ use crate::records::Class;
 use crate::records::SymbolTableEntry;
 use cubin::layout::R_MERCURY_PROG_REL64;
 use hashbrown::HashMap;
+use std::collections::BTreeSet;
 
 /// SASS offsets of labels by Mercury offset.
 type Labels = HashMap<i64, u32, SeededState>;
@@ -45,7 +47,9 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
                 continue;
             };
             let object = &output.link.inputs.objects[function.object];
-            let known = labels.entry(function.function).or_insert_with(|| find_labels(object, function));
+            let known = labels
+                .entry(function.function)
+                .or_insert_with(|| find_labels(code, object, function));
             let label = kept.addend.wrapping_add_unsigned(sym.value);
             let value = known.get(&label).map_or(0, |&label| function.place(label.into()) as u32);
             if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
@@ -94,7 +98,7 @@ pub(crate) fn place_in_code(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_
     Some(place.wrapping_add_signed(kept.addend))
 }
 
-fn find_labels(object: &Object<'_>, function: &Function) -> Labels {
+fn find_labels(code: &Functions<'_, '_>, object: &Object<'_>, function: &Function) -> Labels {
     let mut labels = Labels::default();
     let mut places = None;
     for relocs in &object.relocs {
@@ -111,9 +115,14 @@ fn find_labels(object: &Object<'_>, function: &Function) -> Labels {
                 let label = e.r_addend.get().wrapping_add_unsigned(object.symbol(e.r_sym.get()).value);
                 let mut place = u32::from_le_bytes(*word);
                 if place == 0 {
-                    let places = places.get_or_insert_with(|| mercury_places(object, function.section).unwrap_or_default());
+                    let (places, targets) = places.get_or_insert_with(|| {
+                        let targets = code.sources.of(function.object).branch_targets(function.section);
+                        let places = mercury_places(object, function.section).unwrap_or_default();
+                        (places, targets.into_values().flatten().collect::<BTreeSet<u32>>())
+                    });
                     let known = u64::try_from(label).ok().and_then(|l| places.get(&l));
-                    place = known.and_then(|&p| u32::try_from(p).ok()).unwrap_or(0);
+                    let known = known.and_then(|&p| u32::try_from(p).ok());
+                    place = known.filter(|p| targets.contains(p)).unwrap_or(0);
                 }
                 labels.insert(label, place);
             }
