@@ -47,7 +47,11 @@ impl Run<'_> {
                         !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
                     };
                     // Operands that are pending anyway are not new.
-                    let pending = self.operands(known);
+                    let pending = if unknown[n].is_empty() {
+                        RegSet::EMPTY
+                    } else {
+                        self.operands(known)
+                    };
                     let adds =
                         |s: &&SetterId| f.setters.get(**s).kind != Kind::Read || !f.setters.get(**s).hazard().minus(&pending).is_empty();
                     late[n].clear();
@@ -59,7 +63,7 @@ impl Run<'_> {
                     .lesson
                     .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
                 let mut numbers = late.iter().zip(&self.known[i]);
-                if !same && numbers.any(|(late, known)| self.operands(late).intersects(&self.operands(known))) {
+                if !same && numbers.any(|(late, known)| !late.is_empty() && self.operands(late).intersects(&self.operands(known))) {
                     mixed.get_or_insert(block.end - 1);
                 }
                 for to in &block.succ {

@@ -386,6 +386,14 @@ mod tests {
     }
 
     #[test]
+    fn late_operands_before_an_exit_do_not_matter_where_fences_take_no_time() {
+        // A store with a read scoreboard.
+        let store = NOP & !(7 << 113) | 1 << 113 | 5 << 105;
+        let input = code(&[store, GUARDED_EXIT, EXIT]);
+        assert!(fence(&input, &capsule(3), (Some(true), false), &BTreeMap::new(), &|o| o).is_ok());
+    }
+
+    #[test]
     fn a_predicate_that_is_made_before_an_exit_is_not_modelled() {
         // ISETP.GT.AND P0, PT, R2, UR6, PT
         let compare = 0x001f_da00_0bf0_4270_0000_0006_0200_7c0c;
