@@ -99,6 +99,7 @@ pub(crate) fn pairs(arch: &str, input: &[u8], linked: &[u8]) -> Vec<Pair> {
 /// Reads `name.ARCH.r.cubin` and its twin `name.ARCH.l.cubin`.
 pub(crate) fn read_pair(path: &str) -> std::io::Result<Vec<Pair>> {
     let arch = path.trim_end_matches(".r.cubin").rsplit('.').next().unwrap_or_default();
+    let arch = arch.trim_start_matches("sm_");
     Ok(pairs(
         arch,
         &std::fs::read(path)?,
