@@ -10,8 +10,9 @@ use crate::names::SeededState;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
+use cubin::layout::R_MERCURY_PROG_REL64;
 use cubin::read::{Symbol, SymbolSection};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// Checks that every definition is present.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
@@ -61,6 +62,7 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
     let mut at: HashMap<&'d [u8], usize, SeededState> = HashMap::default();
     for input in inputs {
         let mut places: HashMap<u32, Vec<u64>, SeededState> = HashMap::default();
+        let tables = tables_of_inner_functions(input);
         for sym in input
             .symbols
             .iter()
@@ -90,7 +92,7 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
                 let next = offsets.partition_point(|&o| o < value);
                 let relocated = offsets.get(next).is_some_and(|&o| o < value.saturating_add(size));
                 let bytes = s.data.get(usize::try_from(value).ok()?..)?.get(..usize::try_from(size).ok()?)?;
-                (!relocated).then_some(bytes)
+                (!relocated && !tables.contains(sym.name)).then_some(bytes)
             });
             let index = *at.entry(sym.name).or_insert_with(|| {
                 found.push((sym.name, Vec::new()));
@@ -105,6 +107,34 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
                     bytes,
                 });
             }
+        }
+    }
+    found
+}
+
+/// Variables with places of functions inside of kernels (`-ewp`): relocations in the Mercury view alone, numbers that move with the code in the SASS view.
+fn tables_of_inner_functions<'d>(input: &File<'d>) -> HashSet<&'d [u8], SeededState> {
+    let mut places: HashMap<u32, Vec<u64>, SeededState> = HashMap::default();
+    let mut found = HashSet::default();
+    for sym in input
+        .mercury
+        .iter()
+        .filter(|sym| matches!(sym.entry.kind(), STT_OBJECT | STT_CUDA_OBJECT))
+    {
+        let SymbolSection::Index(section) = sym.section else { continue };
+        let offsets = places.entry(section).or_insert_with(|| {
+            let relocs = input.relocs(section).into_iter().filter(|r| r.kind == R_MERCURY_PROG_REL64);
+            let mut all: Vec<u64> = relocs.map(|r| r.offset).collect();
+            all.sort_unstable();
+            all
+        });
+        let start = sym.entry.st_value.get();
+        let next = offsets.partition_point(|&o| o < start);
+        if offsets
+            .get(next)
+            .is_some_and(|&o| o < start.saturating_add(sym.entry.st_size.get()))
+        {
+            found.insert(sym.name);
         }
     }
     found

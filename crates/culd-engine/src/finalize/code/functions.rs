@@ -8,6 +8,7 @@
 
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
+use crate::finalize::code::copies::Copies;
 use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
 use crate::finalize::code::exits;
 use crate::finalize::code::function::{Changes, Function, opcode_at};
@@ -53,6 +54,8 @@ pub(crate) struct Functions<'a, 'd> {
     pub(crate) order: Vec<SectionId>,
     /// What belongs to code in the inputs.
     pub(crate) sources: Sources<'a, 'd>,
+    /// Functions inside of copies that lost.
+    pub(crate) copies: Copies,
     /// The code of `.nv.uft`.
     pub(crate) stubs: Option<Stubs>,
 }
@@ -86,6 +89,7 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
         })
     })?;
     let sources = Sources::new(output);
+    let copies = Copies::new(output, &sources);
     let maker = Maker {
         output,
         linked,
@@ -98,6 +102,7 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
         by_text: Table::new(),
         order: Vec::new(),
         sources,
+        copies,
         stubs,
     };
     functions.by_text.grow_with(output.layout.records.sections.len(), || None);
@@ -318,19 +323,17 @@ impl Maker<'_, '_> {
         let take_time = output.link.mode.rules.fences_take_time;
         match exits::fence(&code, input.data, (membar, take_time), &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, ..Changes::default() })),
-            Ok(Some(mut fenced)) => Ok((
-                {
-                    if object.has_inner_functions {
-                        inner::retarget(&mut fenced, &code, &inner::labels(object, section, input)?);
-                    }
-                    fenced.code
-                },
-                Changes {
+            Ok(Some(mut fenced)) => {
+                if object.has_inner_functions {
+                    inner::retarget(&mut fenced, &code, &inner::labels(object, section, input)?);
+                }
+                let changes = Changes {
                     map,
                     moves: Some(fenced.moves),
                     doubt: fenced.doubt.map(|unsure| unsure.to_string()),
-                },
-            )),
+                };
+                Ok((fenced.code, changes))
+            }
             Err(unsure) => Err(unsure.to_string()),
         }
     }

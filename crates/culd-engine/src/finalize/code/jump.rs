@@ -7,7 +7,8 @@
 //!    they are. In an output of `-r` that place is 0 where another copy's table was there too: then the sizes of Mercury instructions tell, for
 //!    targets of its indirect branches.
 //! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
-//! 4. In data (tables of functions inside of a kernel), an entry that only the finalizer resolves is the place of the function in its kernel.
+//! 4. In data (tables of functions inside of a kernel), an entry that only the finalizer resolves is the place of the function in its kernel. One inside of a
+//!    copy that lost is where the module `copies` says.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::function::Function;
@@ -15,7 +16,7 @@ use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::linked::{Kept, Linked};
 use crate::finalize::sass::Sass;
-use crate::ids::FunctionId;
+use crate::ids::{FunctionId, SectionId};
 use crate::names::SeededState;
 use crate::object::{Object, Role, entry};
 use crate::records::Class;
@@ -31,70 +32,84 @@ type Labels = HashMap<i64, u32, SeededState>;
 pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
     let records = &output.layout.records;
     let mut labels: HashMap<FunctionId, Labels, SeededState> = HashMap::default();
-    for &id in output
-        .arranged
-        .sections
-        .iter()
-        .filter(|&&id| records.sections[id].class == Class::Literals)
-    {
-        let mut bytes = linked.bytes[id].clone().unwrap_or_default();
-        for kept in &linked.kept[id] {
-            let SymbolTableEntry::Symbol(sym) = kept.named else { continue };
-            let Some(sym) = records.symbols.get(sym) else { continue };
-            let Some(f) = sym.function else { continue };
-            let text = records.functions[f].text.or(sym.section);
-            let Some(function) = text.and_then(|t| code.of(t)) else {
-                continue;
-            };
-            let object = &output.link.inputs.objects[function.object];
-            let known = labels
-                .entry(function.function)
-                .or_insert_with(|| find_labels(code, object, function));
-            let label = kept.addend.wrapping_add_unsigned(sym.value);
-            let value = known.get(&label).map_or(0, |&label| function.place(label.into()) as u32);
-            if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
-                *slot = value.to_le_bytes();
-            }
-        }
-        sass.put(id, bytes);
-    }
     for &id in &output.arranged.sections {
-        if !matches!(records.sections[id].class, Class::GlobalInit | Class::Constant(_)) {
-            continue;
+        let written = match records.sections[id].class {
+            Class::Literals => Some(literals(output, linked, code, id, &mut labels)),
+            Class::GlobalInit | Class::Constant(_) => data(output, linked, code, id),
+            _ => None,
+        };
+        if let Some(bytes) = written {
+            sass.put(id, bytes);
         }
-        let mut places = linked.kept[id]
-            .iter()
-            .filter_map(|k| Some((k.offset, place_in_code(output, code, k)?)))
-            .peekable();
-        if places.peek().is_none() {
-            continue;
-        }
-        let mut bytes = linked.bytes[id].clone().unwrap_or_default();
-        for (offset, place) in places {
-            if let Some(slot) = bytes.get_mut(offset as usize..).and_then(|b| b.first_chunk_mut::<8>()) {
-                *slot = place.to_le_bytes();
-            }
-        }
-        sass.put(id, bytes);
     }
+}
+
+/// A bank with labels of code.
+fn literals(
+    output: &OutputPlan<'_, '_>,
+    linked: &Linked,
+    code: &Functions<'_, '_>,
+    id: SectionId,
+    labels: &mut HashMap<FunctionId, Labels, SeededState>,
+) -> Vec<u8> {
+    let records = &output.layout.records;
+    let mut bytes = linked.bytes[id].clone().unwrap_or_default();
+    for kept in &linked.kept[id] {
+        let SymbolTableEntry::Symbol(number) = kept.named else { continue };
+        let Some(sym) = records.symbols.get(number) else { continue };
+        let Some(f) = sym.function else { continue };
+        let Some(text) = records.functions[f].text.or(sym.section) else {
+            continue;
+        };
+        let Some(function) = code.of(text) else { continue };
+        let object = &output.link.inputs.objects[function.object];
+        let known = labels
+            .entry(function.function)
+            .or_insert_with(|| find_labels(code, object, function));
+        let label = kept.addend.wrapping_add_unsigned(sym.value);
+        let copied = || code.copies.of(text).and_then(|c| c.place(number)).filter(|_| kept.addend == 0);
+        let known = known.get(&label).map(|&place| place.into()).or_else(copied);
+        let value = known.map_or(0, |place| function.place(place) as u32);
+        if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
+            *slot = value.to_le_bytes();
+        }
+    }
+    bytes
+}
+
+/// Data with places of functions inside of kernels, if it has any.
+fn data(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
+    let mut places = linked.kept[id]
+        .iter()
+        .filter_map(|k| Some((k.offset, place_in_code(output, code, k)?)))
+        .peekable();
+    places.peek()?;
+    let mut bytes = linked.bytes[id].clone().unwrap_or_default();
+    for (offset, place) in places {
+        if let Some(slot) = bytes.get_mut(offset as usize..).and_then(|b| b.first_chunk_mut::<8>()) {
+            *slot = place.to_le_bytes();
+        }
+    }
+    Some(bytes)
 }
 
 /// The place in its kernel of the function inside of it that an entry of data names.
 pub(crate) fn place_in_code(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, kept: &Kept) -> Option<u64> {
-    let (R_MERCURY_PROG_REL64, SymbolTableEntry::Symbol(sym)) = (kept.kind, kept.named) else {
+    let (R_MERCURY_PROG_REL64, SymbolTableEntry::Symbol(number)) = (kept.kind, kept.named) else {
         return None;
     };
     let records = &output.layout.records;
-    let sym = records.symbols.get(sym)?;
+    let sym = records.symbols.get(number)?;
     let winner = output.link.resolved.functions.get(sym.function?)?.winner?;
-    let function = code.of(sym.section?)?;
-    let start = code.sources.of(winner.object).inner_symbol(winner.symbol)?.st_value.get();
-    // A function inside of a copy that lost is nowhere.
-    let place = if winner.object == function.object {
-        function.place(start)
+    let text = sym.section?;
+    let function = code.of(text)?;
+    let start = if winner.object == function.object {
+        Some(code.sources.of(winner.object).inner_symbol(winner.symbol)?.st_value.get())
     } else {
-        0
+        code.copies.of(text).and_then(|c| c.place(number))
     };
+    // Without a place it is nowhere.
+    let place = start.map_or(0, |start| function.place(start));
     Some(place.wrapping_add_signed(kept.addend))
 }
 

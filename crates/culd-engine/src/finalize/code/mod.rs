@@ -9,6 +9,7 @@
 //! 6. [`jump`]: jump tables as offsets in SASS.
 
 mod capsules;
+pub(crate) mod copies;
 pub(crate) mod debug_code;
 pub(crate) mod exits;
 mod first_form;

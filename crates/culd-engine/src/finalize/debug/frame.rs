@@ -22,6 +22,7 @@ use crate::finalize::sass::Sass;
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::names::SeededState;
 use crate::object::Object;
+use crate::options::Identity;
 use crate::records::SymbolTableEntry;
 use cubin::consts::STT_FUNC;
 use cubin::raw::Rela;
@@ -163,6 +164,12 @@ impl<'a, 'd> Frame<'a, 'd> {
         let start = *frames.starts.get(&(function.section, mercury))?;
         let &(cie, fde) = frames.of.get(&(function.section, start))?;
         let range = inner_range(function, object, start, fde)?;
+        let copies = self
+            .code
+            .copies
+            .of(text)
+            .filter(|_| self.output.link.options.identity == Identity::Nvlink);
+        let range = copies.map_or(range, |c| c.end(function, start).saturating_sub(function.place(start)));
         let program = moved(function, start, fde.get(FDE_PROGRAM..)?);
         let at = self.out.len();
         let place = self.append(cie, function.place(start)..function.place(start) + range, &program);

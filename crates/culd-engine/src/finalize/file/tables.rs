@@ -256,11 +256,13 @@ fn sass_symbol(
             && let Some(input) = code.sources.of(inner.object).inner_symbol(inner.symbol)
         {
             let (start, end) = (input.st_value.get(), input.st_value.get().saturating_add(input.st_size.get()));
-            (symbol.value, symbol.size) = match inner.object == function.object {
-                true => (function.place(start), function.place(end).saturating_sub(function.place(start))),
-                // nvlink quirk: a function inside of a copy that lost has the size that it has in the Mercury view.
-                false if output.link.options.identity == Identity::Nvlink => (0, sym.size),
-                false => (0, 0),
+            let copies = code.copies.of(section).filter(|_| output.link.options.identity == Identity::Nvlink);
+            (symbol.value, symbol.size) = match copies {
+                Some(copies) => copies.symbol(function, id, sym.size),
+                None if inner.object == function.object => {
+                    (function.place(start), function.place(end).saturating_sub(function.place(start)))
+                }
+                None => (0, 0),
             };
         }
     }
