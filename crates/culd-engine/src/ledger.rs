@@ -268,8 +268,13 @@ impl<'d> Ledger<'_, 'd> {
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
-        // Debug information of dropped code is dropped with it.
-        if matches!(class, Class::Debug(_)) {
+        // Debug information of dropped code is dropped with it, and so is what the place of its literals has no room for.
+        let target = object.section(relocs.target);
+        let of_dropped = |s: &ObjSection<'d>| {
+            let owner = object.section(s.info).map_or(NO_OWNER, |code| code.owner);
+            s.role == Role::Literals && self.code(object, owner) == Disposition::OtherCopy
+        };
+        if matches!(class, Class::Debug(_)) || target.is_some_and(of_dropped) {
             return;
         }
         resolver.for_each(object, r, plan.meanings(object.id), |e, decision| {
@@ -282,7 +287,7 @@ impl<'d> Ledger<'_, 'd> {
             if !matches!(disposition, Disposition::Unexplained | Disposition::AddressUnused(_)) {
                 return;
             }
-            let section = object.section(relocs.target).map_or(String::new(), |s| text(s.name));
+            let section = target.map_or(String::new(), |s| text(s.name));
             found.push(Entry {
                 object: object.id,
                 what: format!("the reference to {} in section {section}", text(sym.name)),

@@ -152,6 +152,9 @@ fn link(
     watch.lap_with("plan", relocations.into_iter().chain(strings).collect());
     let arranged = arrange::arrange(order, names);
     let mut attributes = encode::complete(link, &layout, &arranged, attributes);
+    if let Some(what) = plan.early_failure.filter(|_| out.errors() == 0) {
+        return Err(out.fatal(Code::Internal { what }));
+    }
     explained.usage = report::report(link, &layout, &arranged, &attributes, out);
     watch.lap("arrange");
     if out.errors() > 0 {

@@ -220,7 +220,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
 
     /// True for relocations that were collected and dropped again when a definition was replaced.
     #[inline(never)]
-    fn was_cut(&self, site: &Site<'_, 'd>, meaning: SymbolTarget) -> bool {
+    fn was_cut(&self, site: &Site<'_, 'd>, meaning: SymbolTarget, offset: u64) -> bool {
         let records = &self.layout.records;
         let r = site.reference;
         let function = match meaning {
@@ -233,6 +233,8 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 r.object < records.functions[f].relocs_dropped_before
                     && (site.is_rela || records.sections[r.target].first_companion == Some(RelocForm::Rela))
             }
+            // Those of a table whose copy lost stay, also where what is in its place is shorter: nvlink fails then.
+            (Class::Literals, ..) => offset >= records.sections[r.target].size,
             (Class::Constant(_), _, SymbolTarget::Kept(sym)) => r.object < records.symbols[sym].constant_relocs_dropped_before,
             _ => false,
         }
@@ -241,7 +243,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
     /// What happens to one relocation. `symbol` is its symbol's index in the object.
     #[inline(always)]
     fn decide(&self, site: &Site<'_, 'd>, symbol: u32, meaning: SymbolTarget, e: Entry) -> RelocAction {
-        if site.cuts && self.was_cut(site, meaning) {
+        if site.cuts && self.was_cut(site, meaning, e.offset) {
             return RelocAction::Drop;
         }
         let kind = match site.replaces {
@@ -464,6 +466,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 }
                 // nvlink quirk: constant tables lose pointers.
                 Class::Constant(_) => self.layout.records.quirks.dropped_relocs.constants && self.link.options.identity == Identity::Nvlink,
+                Class::Literals => self.link.options.identity == Identity::Culd,
                 _ => false,
             },
             replaces: !self.link.mode.relocatable && !self.layout.records.unified.active,

@@ -282,6 +282,9 @@ impl<'a> Session<'a> {
 
     fn verdict(&self, name: &str, difference: &Option<Difference>, both: (&Outcome, &Outcome), args: &str, dir: &Path) -> Result<Verdict> {
         if let Some(Ok(functions)) = self.kept(difference, both, args, dir)? {
+            if !self.is_stable(both.1, args, dir)? {
+                return Ok(Verdict::Unstable);
+            }
             for kept in &functions {
                 if self.plan.keep {
                     println!("kept    {name}: {}: {}\n        {args}", kept.name, kept.reason);

@@ -33,6 +33,8 @@ pub struct RelocPlan {
     pub(crate) counts: Table<SectionId, u32>,
     /// Reason why nvlink fails when it writes the file.
     pub(crate) failure: Option<&'static str>,
+    /// Reason why it fails before it prints what the kernels use.
+    pub(crate) early_failure: Option<&'static str>,
     /// Uses of functions that were removed: the object, the section of the output, and the function.
     pub(crate) removed: Vec<(ObjectId, SectionId, FunctionId)>,
     meanings: Table<ObjectId, Vec<SymbolTarget>>,
@@ -70,6 +72,7 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         for (more, others) in planned {
             refs.extend(more);
             problems.failure = problems.failure.or(others.failure);
+            problems.early_failure = problems.early_failure.or(others.early_failure);
             others.removed.into_iter().for_each(|removed| problems.note(removed));
         }
         (refs, problems, meanings)
@@ -78,12 +81,14 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         refs: Vec::with_capacity(layout.records.relocs.len()),
         counts: Table::filled(layout.records.sections.len(), 0),
         failure: None,
+        early_failure: None,
         removed: Vec::new(),
         meanings: Table::filled(link.inputs.objects.len(), Vec::new()),
     };
     for (run, part) in runs.iter().zip(planned) {
         let (refs, problems, meanings) = part;
         plan.failure = plan.failure.or(problems.failure);
+        plan.early_failure = plan.early_failure.or(problems.early_failure);
         plan.removed.extend(problems.removed);
         plan.refs.extend(refs);
         if let Some(first) = run.first() {
@@ -105,7 +110,7 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
             plan.counts[id] += 1;
         }
         if r.offset >= layout.records.sections[r.bank].size {
-            plan.failure = plan.failure.or(Some(PAST_END));
+            plan.early_failure = Some(PAST_END);
         }
     }
     for &(k, left_out) in &layout.textures.kernels {
@@ -124,6 +129,7 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
 #[derive(Debug, Default)]
 struct Problems {
     failure: Option<&'static str>,
+    early_failure: Option<&'static str>,
     removed: Vec<(ObjectId, SectionId, FunctionId)>,
 }
 
@@ -172,8 +178,12 @@ fn plan_one<'d>(
         }
         RelocAction::Clear(_) => plan.patches = true,
         RelocAction::Keep(..) => {
-            if units.is_some() && e.offset >= record.size {
-                problems.failure.get_or_insert(PAST_END);
+            if e.offset >= record.size {
+                match record.class {
+                    Class::Literals => _ = problems.early_failure.get_or_insert(PAST_END),
+                    _ if units.is_some() => _ = problems.failure.get_or_insert(PAST_END),
+                    _ => {}
+                }
             }
             plan.kept += 1;
         }
