@@ -1,0 +1,1 @@
+for f in a b; do ptxas -arch=sm_120 -c $f.txt -o $f.cubin; done
