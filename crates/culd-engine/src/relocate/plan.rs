@@ -180,7 +180,9 @@ fn plan_one<'d>(
         RelocAction::Keep(..) => {
             if e.offset >= record.size {
                 match record.class {
-                    Class::Literals => _ = problems.early_failure.get_or_insert(PAST_END),
+                    // without any table left the section is not written
+                    Class::Literals if record.size > 0 => _ = problems.early_failure.get_or_insert(PAST_END),
+                    Class::Literals => {}
                     _ if units.is_some() => _ = problems.failure.get_or_insert(PAST_END),
                     _ => {}
                 }
