@@ -411,15 +411,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Err(self.out.fatal(Code::MergeFailed))
     }
 
-    /// Extensible whole programs should be linked with the device runtime alone.
+    /// Extensible whole programs should be linked with the device runtime alone. As an error (`-Werror`) it does not hide others of the object.
     fn beside_ewp(&mut self, object: &Object<'d>) -> Result<(), Stop> {
         if !object.is_ewp && !object.name.contains("libcudadevrt") {
             self.out.warning(Code::BesideEwp { file: object.name.into() })?;
         }
-        match self.out.errors() {
-            0 => Ok(()),
-            _ => Err(self.out.fatal(Code::MergeFailed)),
-        }
+        Ok(())
     }
 
     fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {
