@@ -401,7 +401,11 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         _ => index,
     };
     let name = without_mercury(twin.name);
-    let flags = twin.flags & !SHF_CUDA_MERCURY;
+    let flags = match twin.sh_type {
+        // The bank of a copy that loses keeps these, whatever its twin has.
+        SHT_CUDA_CONSTANT_OPTIMIZER => sass.flags,
+        _ => twin.flags & !SHF_CUDA_MERCURY,
+    };
     let (sh_type, role, info) = match twin.sh_type {
         SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags, twin.info), back(twin.info)),
         SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
