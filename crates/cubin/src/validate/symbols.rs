@@ -113,12 +113,14 @@ fn problem(cubin: &Cubin<'_>, index: u32, entry: &Sym, section: SymbolSection) -
             // The value of a shared variable is its alignment; so is that of the variables of reserved shared memory.
             let is_reserved = header.sh_type.get() == SHT_CUDA_SHARED_RESERVED;
             let is_shared = kind == STT_CUDA_OBJECT && entry.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED || is_reserved;
-            let start = if is_shared { 0 } else { value };
+            // In an extensible whole program (-ewp) the compiler has placed them.
+            let is_placed = is_shared && !is_reserved && cubin.header().e_type.get() == ET_CUDA_EWP;
+            let start = if is_shared && !is_placed { 0 } else { value };
             // A relocatable link with -g has placed the variables of dynamic shared memory: their value is where they start.
             let is_placed_dynamic = || size == 0 && cubin.section(index).is_ok_and(|s| s.name == b".nv_debug.shared");
             if is_function && !is_text(header) {
                 Some(format!("a function in {}, which is not a text section", in_section()))
-            } else if is_shared && (!value.is_power_of_two() && value != 0 || value > MAX_ALIGN) && !is_placed_dynamic() {
+            } else if is_shared && (!value.is_power_of_two() && value != 0 || value > MAX_ALIGN) && !is_placed && !is_placed_dynamic() {
                 Some(format!(
                     "st_value {value:#x}, the alignment of a shared variable, is not a power of two up to {MAX_ALIGN:#x}"
                 ))

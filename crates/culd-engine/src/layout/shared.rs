@@ -21,7 +21,7 @@ use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Class, Merged};
 use crate::session::Link;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// Smallest alignment of dynamic shared memory.
 pub(crate) const DYNAMIC_ALIGN: u64 = 16;
@@ -60,11 +60,12 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
         };
         layout.every_kernel.len()
     ];
-    own_variables(layout, &owner, &mut kernels);
-    whole(link, layout, &users, &mut kernels, out);
+    own_variables(link, layout, &owner, &mut kernels);
+    let laid_out = whole(link, layout, &users, &mut kernels, out);
     if link.options.identity == Identity::Nvlink {
         // nvlink quirk: what sm_90 reserves is added to the value of symbol 0 for each of these.
-        let count = layout.records.shared.whole.iter().filter(|w| w.1 > 0).count() as u64;
+        let blocks = layout.records.shared.whole.iter().filter(|w| w.variable.is_none());
+        let count = blocks.filter(|w| w.size > 0).count() as u64;
         layout.null_value = link.mode.shared_base.saturating_mul(count);
     }
     let late = late_kernels(layout, &references);
@@ -74,6 +75,9 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     let slot_end = place_slots(link, layout, &slots, &owner, &mut kernels);
     let module_align = module_align(link, &layout.records);
     let mut placed_in = Table::filled(layout.records.shared.variables.len(), None);
+    for (k, s, offset) in laid_out {
+        (layout.shared.offset[s], placed_in[s]) = (Some(offset), Some(k));
+    }
     let mut first_summed = None;
     for (k, kernel) in kernels.iter_mut().enumerate() {
         if kernel.summed > 0 {
@@ -143,10 +147,15 @@ fn section_owners(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u32> {
         .collect()
 }
 
-fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
+fn own_variables(link: Link<'_, '_>, layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
     if layout.records.shared.of_kernels.is_empty() {
         return;
     }
+    let whole = layout.records.shared.whole.iter();
+    let laid_out: HashSet<SharedId, crate::names::SeededState> = whole
+        .filter(|w| is_first_of_whole_program(link, w.kernel))
+        .filter_map(|w| Some(w.variable?.0))
+        .collect();
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut own: Vec<(usize, SharedId)> = layout
@@ -154,6 +163,7 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
         .shared
         .of_kernels
         .iter()
+        .filter(|(_, s)| !laid_out.contains(s))
         .filter_map(|(f, s)| Some((*number.get(f)?, *s)))
         .collect();
     own.sort_by_key(|e| e.0);
@@ -169,32 +179,68 @@ fn is_of_whole_program(link: Link<'_, '_>, f: FunctionId) -> bool {
     winner.is_some_and(|w| link.inputs.objects[w.object].is_ewp)
 }
 
-/// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow.
+/// Is the first object that has a kernel such a program?
+///
+/// nvlink quirk: it decides whether the variables of any copy keep their offsets, which the code of `-ewp` copies has.
+fn is_first_of_whole_program(link: Link<'_, '_>, f: FunctionId) -> bool {
+    match link.options.identity {
+        Identity::Nvlink => link.inputs.objects[link.resolved.functions[f].first].is_ewp,
+        Identity::Culd => is_of_whole_program(link, f),
+    }
+}
+
+/// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow. Returns the places of their variables.
+///
+/// nvlink quirk: variables of such a section have their offsets from its start, and then the section follows, again.
 fn whole(
     link: Link<'_, '_>,
     layout: &Layout<'_>,
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
     out: &mut Collector<'_>,
-) {
+) -> Vec<(usize, SharedId, u64)> {
     let records = &layout.records;
+    let mut placed = Vec::new();
     let mut is_whole: Vec<bool> = layout.every_kernel.iter().map(|&f| is_of_whole_program(link, f)).collect();
     if records.shared.whole.is_empty() && !is_whole.contains(&true) {
-        return;
+        return placed;
     }
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut ends = vec![0; kernels.len()];
-    for &(f, size, align) in &records.shared.whole {
-        let Some(&k) = number.get(&f) else { continue };
+    let has_variables: HashSet<FunctionId, crate::names::SeededState> = records
+        .shared
+        .whole
+        .iter()
+        .filter(|w| w.variable.is_some())
+        .map(|w| w.kernel)
+        .collect();
+    for w in &records.shared.whole {
+        let (size, align) = (w.size, w.align);
+        let Some(&k) = number.get(&w.kernel) else { continue };
         let kernel = &mut kernels[k];
+        if let Some((s, offset)) = w.variable {
+            if is_first_of_whole_program(link, w.kernel) {
+                placed.push((k, s, offset));
+                if link.options.identity == Identity::Nvlink {
+                    ends[k] = ends[k].max(offset.saturating_add(size));
+                    kernel.end = kernel.end.max(ends[k]);
+                }
+                kernel.used = true;
+            }
+            continue;
+        }
         kernel.align = kernel.align.max(align);
         kernel.used |= size > 0;
-        kernel.whole = !records.shared.summed.contains(&f);
+        kernel.whole = !records.shared.summed.contains(&w.kernel);
         is_whole[k] &= kernel.whole;
         // Several copies of a kernel follow each other.
         ends[k] = next_multiple(ends[k], align).saturating_add(size);
-        match is_whole[k] {
+        let is_first = match has_variables.contains(&w.kernel) {
+            true => is_first_of_whole_program(link, w.kernel),
+            false => is_whole[k],
+        };
+        match is_first {
             true => kernel.end = kernel.end.max(ends[k]),
             false => kernel.summed = ends[k],
         }
@@ -217,6 +263,7 @@ fn whole(
     for code in errors.into_iter().chain(again).flatten() {
         out.error(code);
     }
+    placed
 }
 
 /// Gives every module-scope variable to a kernel or to a slot. Also returns the late kernels in the order in which they need a section:

@@ -59,15 +59,17 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
             record.size = record.size.max(start);
         }
     }
-    // nvlink quirk: the alignment of the first section that a compiler laid out for a kernel becomes the value of symbol 0.
+    // nvlink quirk: the alignment of the first section that a compiler laid out for a kernel, else for the module, becomes the value of symbol 0.
     let whole = layout
         .records
         .shared
         .whole
         .iter()
-        .filter(|w| link.options.identity == Identity::Nvlink && link.live.late.binary_search(&w.0).is_err());
-    let first = whole.min_by_key(|w| layout.records.functions[w.0].shared);
-    layout.null_value = first.map_or(layout.null_value, |w| w.2);
+        .filter(|w| w.variable.is_none())
+        .filter(|w| link.options.identity == Identity::Nvlink && link.live.late.binary_search(&w.kernel).is_err());
+    let first = whole.min_by_key(|w| layout.records.functions[w.kernel].shared);
+    let first = first.map(|w| w.align).or(layout.records.shared.module_whole);
+    layout.null_value = first.unwrap_or(layout.null_value);
     let section_with = |layout: &Layout<'d>, text: SectionId| match layout.records.sections[text].class {
         Class::Text(f) => layout.records.functions[f].shared,
         _ => None,
@@ -84,8 +86,8 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         }
         equalise(link, layout, &uses, known);
     }
-    let whole = layout.records.shared.whole.iter();
-    let mut whole: Vec<SectionId> = whole.filter_map(|w| layout.records.functions[w.0].shared).collect();
+    let whole = layout.records.shared.whole.iter().filter(|w| w.variable.is_none());
+    let mut whole: Vec<SectionId> = whole.filter_map(|w| layout.records.functions[w.kernel].shared).collect();
     whole.sort_unstable();
     for (i, s) in layout
         .records

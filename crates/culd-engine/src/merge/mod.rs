@@ -225,6 +225,7 @@ fn start<'d>(
         shared: SharedRecords {
             variables: Table::new(),
             module: Vec::new(),
+            module_whole: None,
             of_kernels: Vec::new(),
             has_dynamic: false,
             whole: Vec::new(),
@@ -415,6 +416,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn beside_ewp(&mut self, object: &Object<'d>) -> Result<(), Stop> {
         if !object.is_ewp && !object.name.contains("libcudadevrt") {
             self.out.warning(Code::BesideEwp { file: object.name.into() })?;
+        }
+        let loses_places = self.mode.relocatable && self.options.identity == Identity::Culd;
+        if loses_places && object.is_ewp && shared::has_own_variables(object) {
+            return Err(self.out.fatal(Code::Unsupported {
+                file: object.name.into(),
+                reason: "shared variables that the compiler placed (-ewp with -g) would lose their places in a relocatable output".into(),
+            }));
         }
         Ok(())
     }

@@ -38,7 +38,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn own_variable(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, name: &'d [u8], kernel: Option<FunctionId>) -> SharedId {
         let mut var = new_variable(object, sym);
-        (var.align, var.size, var.defined, var.kernel) = (sym.value, sym.size, true, kernel);
+        let align = shared_align(object, sym);
+        (var.align, var.size, var.defined, var.kernel) = (align, sym.size, true, kernel);
         let id = self.records.shared.variables.push(var);
         let Some(kernel) = kernel else { return id };
         self.records.created.dropped_section(self.mode, Name::new(b".nv.shared.", name));
@@ -53,6 +54,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if self.live.alive[kernel] {
             self.records.shared.of_kernels.push((kernel, id));
+        }
+        if object.is_ewp {
+            self.records.shared.whole.push(WholeShared {
+                kernel,
+                size: sym.size,
+                align,
+                variable: Some((id, sym.value)),
+            });
         }
         id
     }
@@ -122,7 +131,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.size = align_up(record.size, align).saturating_add(s.size);
             record.align = record.align.max(align);
         }
-        self.records.shared.whole.push((f, s.size, align));
+        self.records.shared.whole.push(WholeShared {
+            kernel: f,
+            size: s.size,
+            align,
+            variable: None,
+        });
         if !object.is_ewp {
             self.records.shared.summed.insert(f);
         }
@@ -132,11 +146,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     ///
     /// nvlink quirk: it stays as a section of its own if no variable of the module came before; under `-r` it has the size of its alignment.
     pub(super) fn empty_shared(&mut self, object: &Object<'d>, s: &ObjSection<'d>) {
-        let stays = object.is_ewp && s.size == 0 && !self.mode.debug_symbols && self.options.identity == Identity::Nvlink;
-        if !stays || self.named_sections.contains_key(s.name) {
+        if !object.is_ewp || self.mode.debug_symbols || self.options.identity != Identity::Nvlink {
             return;
         }
         let align = s.align.get();
+        if let Some(&id) = self.named_sections.get(s.name) {
+            if self.mode.relocatable {
+                let record = &mut self.records.sections[id];
+                record.size = align_up(record.size, align).saturating_add(s.size);
+                record.align = record.align.max(align);
+                self.records.shared.module_align = self.records.shared.module_align.max(align);
+                self.records.shared.module_whole = Some(align);
+            }
+            return;
+        }
+        if s.size != 0 {
+            return;
+        }
         let id = match self.empty_shared {
             Some(id) => id,
             None => {
@@ -173,7 +199,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let mut var = new_variable(object, sym);
             var.position = self.records.order.globals.len();
             if sym.defined_in().is_none() && sym.size == 0 {
-                var.align = sym.value;
+                var.align = shared_align(object, sym);
             }
             let id = self.records.shared.variables.push(var);
             if sym.bind != STB_LOCAL {
@@ -199,7 +225,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let var = &mut self.records.shared.variables[id];
         if defined && (!var.defined || (var.bind == STB_WEAK && sym.bind == STB_GLOBAL)) {
             let counts = sym.size != 0 || self.mode.rules.dynamic_alignment;
-            (var.align, var.size, var.defined, var.bind) = (if counts { sym.value } else { 0 }, sym.size, true, sym.bind);
+            let align = if counts { shared_align(object, sym) } else { 0 };
+            (var.align, var.size, var.defined, var.bind) = (align, sym.size, true, sym.bind);
         }
         if !defined && sym.size != 0 && !var.defined {
             var.wanted = true;
@@ -283,13 +310,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             None => {
                 // nvlink quirk: the place that an earlier relocatable link with a debugger gave to a variable counts as an alignment.
-                let is_align = self.options.identity == Identity::Nvlink || sym.value.is_power_of_two();
-                let align = if is_align { sym.value } else { 0 };
+                let value = shared_align(object, sym);
+                let is_align = self.options.identity == Identity::Nvlink || value.is_power_of_two();
+                let align = if is_align { value } else { 0 };
                 let record = &mut self.records.sections[section];
                 record.align = record.align.max(align);
                 self.records.shared.module_align = self.records.shared.module_align.max(align);
                 let mut new = self.new_symbol(object, sym, sym.bind, STT_CUDA_OBJECT);
-                (new.other, new.value) = (sym.other, sym.value);
+                (new.other, new.value) = (sym.other, value);
                 self.symbol(sym, new)
             }
         };
@@ -300,14 +328,32 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Relocatable output: sizes are summed, not laid out.
-    pub(super) fn sum_shared(&mut self, section: SectionId, sym: &ObjSymbol<'d>) {
+    pub(super) fn sum_shared(&mut self, object: &Object<'d>, section: SectionId, sym: &ObjSymbol<'d>) {
+        let align = shared_align(object, sym);
         let record = &mut self.records.sections[section];
-        record.size = record.size.saturating_add(sym.size);
-        record.align = record.align.max(sym.value);
+        record.size = match object.is_ewp {
+            true => record.size.max(sym.value.saturating_add(sym.size)),
+            false => record.size.saturating_add(sym.size),
+        };
+        record.align = record.align.max(align);
         if record.class == Class::ModuleShared {
-            self.records.shared.module_align = self.records.shared.module_align.max(sym.value);
+            self.records.shared.module_align = self.records.shared.module_align.max(align);
         }
     }
+}
+
+/// Alignment of a shared variable.
+///
+/// nvlink quirk: those of an extensible whole program (`-ewp`) have their offset as value, and any alignment.
+pub(super) fn shared_align(object: &Object<'_>, sym: &ObjSymbol<'_>) -> u64 {
+    if object.is_ewp { 1 } else { sym.value }
+}
+
+/// Are there variables in the shared memory of kernels?
+pub(super) fn has_own_variables(object: &Object<'_>) -> bool {
+    let is_own = |s: u32| object.section(s).is_some_and(|s| s.role == Role::KernelShared);
+    let variables = &mut object.symbols_of(&[STT_CUDA_OBJECT]);
+    variables.any(|i| object.symbol(i).defined_in().is_some_and(is_own))
 }
 
 fn has_variables(object: &Object<'_>, section: u32) -> bool {

@@ -7,6 +7,7 @@
 
 use super::Merger;
 use super::literals::FoundBy;
+use super::shared::shared_align;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
@@ -174,7 +175,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.section = Some(section);
         // Shared symbols of relocatable files keep their alignment as value.
         record.value = match self.records.sections[section].class {
-            _ if shared => sym.value,
+            _ if shared => shared_align(object, sym),
             // Reserved shared memory: the value in the input is an alignment, until the layout.
             Class::ReservedShared if !relocatable => sym.value,
             _ => sym.value.wrapping_add(base),
@@ -195,7 +196,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
         if shared {
-            self.sum_shared(section, sym);
+            self.sum_shared(object, section, sym);
         }
     }
 

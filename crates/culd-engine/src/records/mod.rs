@@ -131,14 +131,29 @@ pub struct SharedRecords<'d> {
     pub of_kernels: Vec<(FunctionId, SharedId)>,
     /// A dynamic shared variable was declared.
     pub has_dynamic: bool,
-    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
-    pub whole: Vec<(FunctionId, u64, u64)>,
+    /// Shared memory that a compiler laid out (`-ewp`), in order of appearance.
+    pub whole: Vec<WholeShared>,
+    /// Relocatable output: alignment of the last section of module variables that a compiler laid out.
+    pub module_whole: Option<u64>,
     /// Those of them that an earlier relocatable link summed up: other memory may precede them.
     pub summed: HashSet<FunctionId, SeededState>,
     /// Kernels whose dynamic memory an earlier relocatable link with a debugger placed: where it starts. Under nvlink's name there are none.
     pub placed: Vec<(FunctionId, u64)>,
     /// Relocatable output: largest alignment of a module-scope shared variable.
     pub module_align: u64,
+}
+
+/// Shared memory of a kernel that a compiler laid out.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeShared {
+    /// The kernel.
+    pub kernel: FunctionId,
+    /// Size in bytes.
+    pub size: u64,
+    /// Alignment of the section; 1 for a variable.
+    pub align: u64,
+    /// A variable of the section (debug information keeps them) and its offset, instead of the section.
+    pub variable: Option<(SharedId, u64)>,
 }
 
 /// Literals of device functions.
