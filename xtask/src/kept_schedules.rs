@@ -3,7 +3,7 @@
 //! From sm_100 on nvlink re-schedules kernels; where culd is not sure how, it keeps what the compiler wrote and reports the function. Such a link is
 //! judged by its differences from nvlink's, as [`culd_inspect::diff`] finds them:
 //!
-//! 1. The report (`--json-report`) names the functions that were kept; without any, the link is different.
+//! 1. The report (`CULD_REPORT`) names the functions that were kept; without any, the link is different.
 //! 2. What differs must belong to one of them: its code, its size, its attributes, relocations into it, its capsule and its jump table.
 //! 3. If instructions of one of them are elsewhere, tables of code positions (unwinding, lines, registers) and the layout may follow.
 
@@ -77,11 +77,9 @@ pub(crate) fn explained(
     })
 }
 
-/// Links again under the name culd, which reports the functions.
+/// Links again, with a report.
 pub(crate) fn functions(linker: &Linker, args: &str, dir: &Path) -> Result<Vec<Kept>> {
-    // a missing library is an error under this name
-    let args = format!("{} --json-report {REPORT}", args.replace("-lmissing", ""));
-    let outcome = run::link(&linker.culd, &args, dir, None)?;
+    let outcome = run::link_with(&linker.as_nvlink, args, dir, None, &[("CULD_REPORT", REPORT)])?;
     for name in outcome.files.keys() {
         std::fs::remove_file(dir.join(name)).map_err(Error::file(dir.join(name)))?;
     }

@@ -63,7 +63,7 @@ pub struct LinkOptions<'d> {
     pub dot_file: bool,
     /// Measure the phases.
     pub time_phases: bool,
-    /// Make a link map.
+    /// Make a link map, and report functions that keep the compiler's schedule.
     pub map: bool,
     /// Symbols to explain: what keeps them in the output.
     pub why_live: Vec<String>,

@@ -36,6 +36,7 @@ impl Bench {
         for variable in [
             "LIBRARY_PATH",
             "CULD_FLAGS",
+            "CULD_REPORT",
             "CULD_NVLINK_VERSION",
             "CULD_PTXAS",
             "CUDA_HOME",
@@ -129,6 +130,27 @@ fn the_environment_adds_flags() {
     assert!(out.status.success(), "{out:?}");
     assert!(text(&fs::read(bench.path("x.map")).unwrap()).starts_with("Link map of x for sm_90"));
     assert_eq!(bench.json("x.sm_90.json")["status"], "linked");
+}
+
+#[test]
+fn the_environment_asks_for_a_report_under_the_name_nvlink() {
+    let bench = Bench::new();
+    bench.toolkit("13.0.88");
+    assert!(bench.run("culd install-as-nvlink view --toolkit=cuda").status.success());
+    let line = "view/bin/nvlink -arch=sm_90 a.cubin b.cubin -o x";
+    let plain = bench.command(line).output().unwrap();
+    let bytes = fs::read(bench.path("x")).unwrap();
+    let out = bench.command(line).env("CULD_REPORT", "{output}.{target}.json").output().unwrap();
+    assert_eq!((out.status, &out.stdout, &out.stderr), (plain.status, &plain.stdout, &plain.stderr));
+    assert_eq!(fs::read(bench.path("x")).unwrap(), bytes);
+    assert_eq!(bench.json("x.sm_90.json")["status"], "linked");
+    // culd has the flag
+    let out = bench
+        .command("culd -arch=sm_90 a.cubin b.cubin -o y")
+        .env("CULD_REPORT", "y.json")
+        .output()
+        .unwrap();
+    assert!(out.status.success() && !bench.path("y.json").exists(), "{out:?}");
 }
 
 #[test]

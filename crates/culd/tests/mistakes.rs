@@ -185,6 +185,7 @@ fn run_with(bench: &TempDir, line: &str, ptxas: &Path) -> (Option<i32>, String, 
     for variable in [
         "LIBRARY_PATH",
         "CULD_FLAGS",
+        "CULD_REPORT",
         "CULD_NVLINK_VERSION",
         "CUDA_HOME",
         "CUDA_PATH",

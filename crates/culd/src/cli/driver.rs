@@ -110,7 +110,11 @@ fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Re
     for flag in redefined {
         console.say(Severity::Warning, &CliMessage::Redefined(flag));
     }
-    let low = low?;
+    let mut low = low?;
+    if let (true, Some(file)) = (called.is_nvlink(), std::env::var_os(environment::REPORT).filter(|f| !f.is_empty())) {
+        let file = environment::with_places(&os::into_bytes(file), &low);
+        low.set_text(Id::JsonReport, file);
+    }
     set_up(console, &low, called);
     Ok(low)
 }

@@ -1,21 +1,28 @@
-//! `CULD_FLAGS`: flags that every link of culd has, for builds whose command lines are made by other programs.
+//! What the environment adds to every link, for builds whose command lines are made by other programs.
 //!
-//! 1. White space separates flags; there are no quotes.
-//! 2. In each flag `{output}` and `{target}` are replaced by the values of `-o` and `-arch`.
-//! 3. The flags follow those of the command line.
+//! 1. `CULD_FLAGS`, under the name culd: white space separates flags; there are no quotes. They follow those of the command line.
+//! 2. `CULD_REPORT`, under the name nvlink, which has no flag for it: the file of `--json-report`.
+//! 3. In both, `{output}` and `{target}` are replaced by the values of `-o` and `-arch`.
 
 use crate::cli::flags::Id;
 use crate::cli::parse::LowArgs;
 
-/// The name of the variable.
+/// The variable with flags.
 pub const VARIABLE: &str = "CULD_FLAGS";
+/// The variable with the file of a report.
+pub const REPORT: &str = "CULD_REPORT";
 
 /// The flags that the value `text` of the variable adds to a command line.
 pub fn flags(text: &[u8], low: &LowArgs) -> Vec<Vec<u8>> {
+    let words = text.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    words.map(|word| with_places(word, low)).collect()
+}
+
+/// The name `text` of a file with `{output}` and `{target}` replaced.
+pub fn with_places(text: &[u8], low: &LowArgs) -> Vec<u8> {
     let places: [(&[u8], Id); 2] = [(b"{output}", Id::Output), (b"{target}", Id::Arch)];
     let values = places.map(|(place, id)| (place, low.text(id).unwrap_or_default()));
-    let words = text.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
-    words.map(|word| filled(word, &values)).collect()
+    filled(text, &values)
 }
 
 /// A word with the places in it replaced by their values, in one pass: a value is not searched for places.

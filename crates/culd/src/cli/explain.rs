@@ -95,6 +95,8 @@ impl<'m> Folded<'m> {
 
     fn print(&mut self, message: &Diagnostic, console: &mut Console) {
         match (console.identity(), &message.code) {
+            // Only for the report.
+            (Identity::Nvlink, Code::SassKept { .. }) => {}
             (Identity::Nvlink, code) => console.engine_line(message.severity, code.name(), &code.to_string()),
             (Identity::Culd, Code::UndefinedReference { .. }) => self.undefined(message.severity, console),
             (Identity::Culd, Code::StackUnknown { .. }) => self.stacks(message.severity, console),

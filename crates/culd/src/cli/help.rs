@@ -214,6 +214,7 @@ A program that runs nvlink itself (clang, XLA, CUDA.jl) only needs a link or a c
 | variable | what it does |
 |---|---|
 | `CULD_FLAGS` | Flags that are added at the end of every link of culd (not of nvlink), separated by white space. `{output}` and `{target}` are replaced by the values of `-o` and `-arch`: `--map={output}.map`. |
+| `CULD_REPORT` | Under the name nvlink, the file of `--json-report`, with the same replacements; nothing else changes. It also names the functions whose schedule was kept. |
 | `CULD_NVLINK_VERSION` | The version that culd has under the name nvlink: `13.4` or `13.4.92`. |
 | `CULD_PTXAS`, `CULD_NVJITLINK` | The ptxas for PTX inputs and the libnvJitLink for link-time optimization. |
 | `LIBRARY_PATH` | Directories for `-l` after those of `-L`, separated by colons. |

@@ -49,6 +49,11 @@ impl LowArgs {
         self.values.get(&id)
     }
 
+    /// Gives a flag a text, as if it were on the command line.
+    pub fn set_text(&mut self, id: Id, text: Vec<u8>) {
+        self.values.insert(id, Value::Text(text));
+    }
+
     /// Whether a flag was given at all.
     pub fn has(&self, id: Id) -> bool {
         self.values.contains_key(&id)

@@ -117,7 +117,9 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
                 ),
             })
         })?;
-        if let (Some(reason), Identity::Culd) = (kept, output.link.options.identity) {
+        // Under the name nvlink only a report has it.
+        let is_told = output.link.options.identity == Identity::Culd || output.link.options.map;
+        if let Some(reason) = kept.filter(|_| is_told) {
             out.info(Code::SassKept {
                 function: text(function_name(output, function.function)),
                 reason,
