@@ -77,7 +77,7 @@ impl List<'_> {
         let input = output.link.inputs.objects.get(function.object)?;
         let places = mercury_places(input, function.section)?;
         let sass = input.sass.get(function.section as usize)?.data;
-        // A Mercury instruction ends with the last of its SASS instructions; a range starts one before the end of the next.
+        // A range ends with the last of the SASS instructions of a Mercury instruction, and starts one before the first of the next.
         let next = |at: u64| places.range(at + 1..).next();
         let last = |at: u64| {
             let last = next(at)?.1.checked_sub(INSTRUCTION)?;
@@ -86,7 +86,7 @@ impl List<'_> {
         };
         let place = |sass: Option<u64>| sass.map_or(0, |sass| function.place_instruction(sass));
         let known = |at: u64| places.contains_key(&at).then_some(at);
-        let start = |at: u64| last(*next(known(at)?)?.0);
+        let start = |at: u64| Some(*next(known(at)?)?.1);
         let end = |at: u64| last(known(at)?);
         // Observed: the instruction before is that of the new code, a fence before an `EXIT` for example.
         let before = |place: u64| place.saturating_sub(INSTRUCTION);
