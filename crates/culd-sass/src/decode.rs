@@ -37,6 +37,8 @@ pub mod opcode {
     pub const BSSY: u16 = 0x945;
     /// `BSYNC`, waits at a convergence point.
     pub const BSYNC: u16 = 0x941;
+    /// `BREAK`, leaves a convergence point.
+    pub const BREAK: u16 = 0x942;
     /// `EXIT`.
     pub const EXIT: u16 = 0x94d;
     /// `RET`.

@@ -55,6 +55,22 @@ impl OffsetMap {
         self.deleted.iter().filter(|offset| range.contains(offset)).count()
     }
 
+    /// This map, and then another one of the code that it leads to.
+    #[must_use]
+    pub fn then(&self, next: &Self) -> Self {
+        let mut deleted = self.deleted.clone();
+        let mut before = self.deleted.iter().peekable();
+        let mut moved = 0;
+        for &offset in &next.deleted {
+            while before.next_if(|d| **d <= offset.saturating_add(moved)).is_some() {
+                moved += INSN_BYTES as u32;
+            }
+            deleted.push(offset.saturating_add(moved));
+        }
+        deleted.sort_unstable();
+        Self::new(deleted, self.old_size, next.new_size)
+    }
+
     /// Code size after the rewrite, padding included.
     #[must_use]
     pub fn new_size(&self) -> u32 {
@@ -106,6 +122,17 @@ mod tests {
     fn marks(code: &[u128]) -> Vec<bool> {
         let insns: Vec<Insn> = code.iter().enumerate().map(|(k, raw)| decode(*raw, 16 * k as u32)).collect();
         deletable_prefixes(&insns)
+    }
+
+    #[test]
+    fn two_maps_make_one() {
+        let (first, next) = (OffsetMap::new(vec![16, 64], 128, 96), OffsetMap::new(vec![16, 48, 64], 96, 48));
+        let both = first.then(&next);
+        assert_eq!(both.deleted(), [16, 32, 64, 80, 96]);
+        for old in (0..128).step_by(INSN_BYTES) {
+            assert_eq!(both.new_offset(old), next.new_offset(first.new_offset(old)), "{old}");
+        }
+        assert_eq!((both.new_offset(128), both.new_size()), (48, 48));
     }
 
     #[test]

@@ -31,10 +31,12 @@ pub mod reg;
 mod rewrite;
 mod setter;
 mod times;
+mod waits;
 
 pub use context::KernelContext;
 pub use fence::OffsetMap;
 pub use rewrite::{Reason, Rewrite, Unsure, fenced, loads_dead_stack_pointer, rewrite};
+pub use waits::without;
 
 /// For the study of what the model does not explain (`examples/compare.rs`).
 #[doc(hidden)]

@@ -27,7 +27,7 @@ use crate::setter::{STACK_POINTER, SetterId, Setters};
 const CODE_ALIGN: usize = 128;
 
 /// `NOP` used for padding when the input has none.
-const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+pub(crate) const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 
 /// Low 24 bits of `LDC R1, c[..]`, unguarded: the load of the stack pointer.
 const LOAD_STACK_POINTER: u128 = 0x01_7b82;
@@ -615,11 +615,11 @@ fn assemble(kept: &[Insn], fields: &[Control], map: &OffsetMap) -> Vec<u128> {
     kept.iter().zip(fields).map(place).collect()
 }
 
-fn padded(code: usize) -> usize {
+pub(crate) fn padded(code: usize) -> usize {
     code.next_multiple_of(CODE_ALIGN) + 8 * INSN_BYTES
 }
 
-fn bytes(insns: &[u128], padding: u128, size: usize) -> Vec<u8> {
+pub(crate) fn bytes(insns: &[u128], padding: u128, size: usize) -> Vec<u8> {
     let words = insns.iter().copied().chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
     words.flat_map(u128::to_le_bytes).collect()
 }

@@ -113,7 +113,11 @@ impl SassAttributes<'_, '_> {
             }
         }
         let bank = self.parameters[text];
-        for record in tail(code.sources.of(function.object), function.section) {
+        let link = &output.link;
+        // nvlink quirk: releases that do not know the waits drop them, and the mark.
+        let drops = link.options.identity == Identity::Nvlink && !link.mode.rules.adds_software_wait;
+        let stays = |r: &Record<'_>| !drops || r.attribute != SOFTWARE_WAIT[1] || r.half == 0;
+        for record in tail(code.sources.of(function.object), function.section).filter(stays) {
             append(&record, bank, &mut bytes);
         }
         self.add_marks(f, &mut bytes);

@@ -8,6 +8,7 @@ use crate::arrange::OutputPlan;
 use crate::finalize::code::exits;
 use crate::finalize::code::function::Function;
 use crate::finalize::code::offsets::INSTRUCTION;
+use crate::finalize::code::waits;
 use crate::finalize::linked::Linked;
 use crate::ids::SectionId;
 use cubin::capmerc::{Capsule, Instruction};
@@ -76,7 +77,7 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
     let capsule = Capsule::read(&function.capsule).ok()?;
     let list: Vec<Instruction<'_>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
     let mut first = 0;
-    let mut bodies: Vec<[u8; 16]> = Vec::with_capacity(list.len());
+    let mut bodies: Vec<([u8; 16], u16)> = Vec::with_capacity(list.len());
     let mut counts = Vec::with_capacity(list.len());
     for (i, instruction) in list.iter().enumerate() {
         let next = first + u64::from(instruction.sass_count()) * INSTRUCTION;
@@ -91,21 +92,22 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
             .code
             .get(end.saturating_sub(INSTRUCTION) as usize..)
             .and_then(|c| c.first_chunk());
-        bodies.push(exits::exit_body(last.map_or(0, |w| u128::from_le_bytes(*w))));
+        let last = last.map_or(0, |w| u128::from_le_bytes(*w));
+        bodies.push((exits::exit_body(last), (last & 0xfff) as u16));
         first = next;
     }
     let renewed: Vec<Instruction<'_>> = list
         .iter()
         .zip(counts)
         .zip(&bodies)
-        .map(|((&old, count), exit)| match old {
+        .map(|((&old, count), (exit, operation))| match old {
             Instruction::Derived if count > 1 => Instruction::ExpandedFull {
                 form: 0x51,
                 count,
                 body: exit,
             },
             Instruction::Full(body) if count > 1 => Instruction::ExpandedFull { form: 0x51, count, body },
-            Instruction::ExpandedFull { body, .. } if count == 1 && body == exit => Instruction::Derived,
+            Instruction::ExpandedFull { body, .. } if count == 1 && (body == exit || waits::is_derived(*operation)) => Instruction::Derived,
             Instruction::ExpandedFull { body, .. } if count == 1 => Instruction::Full(body),
             Instruction::ExpandedFull { form, body, .. } => Instruction::ExpandedFull { form, count, body },
             Instruction::Expanded { .. } => Instruction::Expanded { count },

@@ -16,7 +16,7 @@ use crate::finalize::code::inner;
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
 use crate::finalize::code::stubs::{self, Stubs};
-use crate::finalize::code::{capsules, first_form, older};
+use crate::finalize::code::{capsules, first_form, older, waits};
 use crate::finalize::linked::{Linked, is_reserved};
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::object::{ObjSection, Object, text};
@@ -271,7 +271,7 @@ impl Maker<'_, '_> {
         let output = self.output;
         let (options, source) = (output.link.options, self.sources.of(object.id));
         let debug_symbols = output.link.mode.debug_symbols;
-        let context = KernelContext {
+        let mut context = KernelContext {
             arch: options.target.number,
             entry: output.link.resolved.functions[f].entry,
             calls: has_calls(code) && source.calls(input.owner),
@@ -287,18 +287,23 @@ impl Maker<'_, '_> {
         if object.toolkit < output.link.mode.rules.finalizer && output.link.mode.rules.schedules_older_again {
             return Err(older::SCHEDULED_AGAIN.into());
         }
-        // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
-        let drops_waits = !output.link.mode.rules.adds_software_wait;
-        if drops_waits && source.has_software_waits(section) {
-            return Err("has waits of a later compiler, which nvlink drops".into());
-        }
+        let drops_waits = !output.link.mode.rules.adds_software_wait && source.has_software_waits(section);
+        let shorter = match drops_waits {
+            true => waits::dropped(input.data, code, options.identity)?,
+            false => None,
+        };
+        let doubt = shorter.as_ref().map(|_| waits::DROPPED.to_owned());
+        let (code, dropped) = shorter.as_ref().map_or((code, None), |(code, map)| (code.as_slice(), Some(map)));
+        let indirect = std::mem::take(&mut context.indirect);
+        context.indirect = dropped.map_or_else(|| indirect.clone(), |map| waits::moved(&indirect, map));
         // nvlink quirk: the first function of a name decides whether the others have a schedule.
         if options.identity == Identity::Nvlink
             && source.namesake(section).is_some_and(|first| !is_scheduled(first.data))
             && is_scheduled(code)
         {
             let code = unscheduled(code, output.link.mode.rules.debug_code_waits);
-            return Ok((code, Changes::default()));
+            let map = dropped.cloned();
+            return Ok((code, Changes { map, doubt, moves: None }));
         }
         // Observed: nvlink gives the load of the stack pointer, which the compiler found to be dead, a scoreboard again.
         if object.is_ewp && (options.relocatable || debug_symbols) && (has_calls(code) || has_branches(code)) {
@@ -314,8 +319,8 @@ impl Maker<'_, '_> {
             return Err("has functions inside of a kernel (-ewp) and was linked with -r".into());
         }
         let (code, map) = match rewritten {
-            Rewrite::Unchanged => (code.to_vec(), None),
-            Rewrite::Rewritten { code, map } => (code, Some(map)),
+            Rewrite::Unchanged => (code.to_vec(), dropped.cloned()),
+            Rewrite::Rewritten { code, map } => (code, Some(dropped.map_or_else(|| map.clone(), |first| first.then(&map)))),
             Rewrite::Unsure(reason) => return Err(reason.to_string()),
         };
         let membar = self
@@ -323,8 +328,8 @@ impl Maker<'_, '_> {
             .then(|| debug_symbols || options.relocatable || context.calls || !context.entry || writes_surfaces(&code));
         let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
         let take_time = output.link.mode.rules.fences_take_time;
-        match exits::fence(&code, input.data, (membar, take_time), &context.indirect, &place) {
-            Ok(None) => Ok((code, Changes { map, ..Changes::default() })),
+        match exits::fence(&code, input.data, (membar, take_time), &indirect, &place) {
+            Ok(None) => Ok((code, Changes { map, doubt, moves: None })),
             Ok(Some(mut fenced)) => {
                 if object.has_inner_functions {
                     inner::retarget(&mut fenced, &code, &inner::labels(object, section, input)?);
@@ -332,7 +337,7 @@ impl Maker<'_, '_> {
                 let changes = Changes {
                     map,
                     moves: Some(fenced.moves),
-                    doubt: fenced.doubt.map(|unsure| unsure.to_string()),
+                    doubt: fenced.doubt.map(|unsure| unsure.to_string()).or(doubt),
                 };
                 Ok((fenced.code, changes))
             }

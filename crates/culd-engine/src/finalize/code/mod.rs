@@ -4,7 +4,7 @@
 //! 2. [`offsets`]: which SASS instruction belongs to which Mercury instruction.
 //! 3. [`exits`]: fences before `EXIT`. [`debug_code`]: code without a schedule. [`stubs`]: the table of unified functions.
 //!    [`inner`]: calls of functions inside of a kernel, where instructions moved.
-//! 4. [`first_form`]: capsules of CUDA 12.8. [`older`]: code of toolkits before the release.
+//! 4. [`first_form`]: capsules of CUDA 12.8. [`older`]: code of toolkits before the release. [`waits`]: code of later ones.
 //! 5. [`functions`]: the SASS of each function, rewritten where a final link rewrites it, with the resolved values in it and in the capsule.
 //! 6. [`jump`]: jump tables as offsets in SASS.
 
@@ -21,3 +21,4 @@ pub(crate) mod offsets;
 mod older;
 pub(crate) mod sources;
 pub(crate) mod stubs;
+mod waits;
