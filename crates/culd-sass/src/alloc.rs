@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         for id in order {
             self.block(*id);
         }
-        let (waits, mixed) = self.waits();
+        let (waits, mixed) = self.waits(order);
         // What a `WARPSYNC` of 13.1 and later waits for is known only as far as the input shows it.
         let unknown = |(k, (insn, wait)): (usize, (&Insn, &u8))| {
             let (new, old) = (wait.count_ones(), insn.control.wait.count_ones());

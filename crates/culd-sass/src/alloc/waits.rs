@@ -1,6 +1,7 @@
 //! The wait masks, when all setters have their numbers.
 //!
-//! 1. Flow the pending setters of every number through the graph until nothing changes.
+//! 1. Flow the pending setters of every number through the graph, in the order of the visits, until nothing changes: only what comes around a loop is
+//!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
 //!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
 //!    without a result), or reads operands that others on its number read since before the loop.
@@ -11,7 +12,7 @@
 
 use super::seen::hash_pending;
 use super::{RESERVED_ZERO, Run};
-use crate::cfg::Block;
+use crate::cfg::{Block, BlockId};
 use crate::policy::{
     ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_pending, waits_for_uniform,
 };
@@ -20,7 +21,7 @@ use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    pub(super) fn waits(&mut self) -> (Vec<u8>, Option<usize>) {
+    pub(super) fn waits(&mut self, order: &[BlockId]) -> (Vec<u8>, Option<usize>) {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
@@ -32,7 +33,8 @@ impl Run<'_> {
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
-            for (i, block) in f.cfg.blocks.iter().enumerate() {
+            for i in order.iter().map(|id| id.index()) {
+                let block = &f.cfg.blocks[i];
                 if !std::mem::replace(&mut grown[i], false) {
                     continue;
                 }
@@ -202,7 +204,7 @@ impl Run<'_> {
     }
 
     /// Does the last instruction of a block set the number itself? It does not wait for what it joins.
-    fn joins_at_end(&self, k: usize, number: usize) -> bool {
+    pub(super) fn joins_at_end(&self, k: usize, number: usize) -> bool {
         let f = self.f;
         let mut own = f.setters.of(k).filter_map(|s| self.numbers[s.index()]);
         k + 1 == f.cfg.blocks[f.cfg.block_of[k].index()].end && own.any(|own| usize::from(own) == number)
