@@ -2,7 +2,8 @@
 //!
 //! 1. Visit the blocks in a given order. A block starts with the pending setters of its already visited predecessors.
 //! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
-//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
+//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set. At the end of a block
+//!    there is no policy wait for a number that the last instruction sets: what was on it stays pending.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share ([`share`]).
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other, but not those whose
@@ -338,7 +339,7 @@ impl<'a> Run<'a> {
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
                 let is_pending = |s: SetterId| live.iter().flatten().any(|(other, _)| *other == s);
                 let waits: [bool; SCOREBOARDS as usize] =
-                    std::array::from_fn(|n| self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
+                    std::array::from_fn(|n| !self.joins_at_end(k, n) && self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
                 for (list, _) in live.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
                     list.retain(|(s, _)| self.f.setters.get(*s).insn == k || self.repeats(k, *s));
                 }
