@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
         for id in order {
             self.block(*id);
         }
-        let (waits, mixed) = self.waits(order);
+        let waits = self.waits(order);
         // What a `WARPSYNC` of 13.1 and later waits for is known only as far as the input shows it.
         let unknown = |(k, (insn, wait)): (usize, (&Insn, &u8))| {
             let (new, old) = (wait.count_ones(), insn.control.wait.count_ones());
@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
         };
         let mut synchronized = self.f.insns.iter().zip(&waits).enumerate();
         let synchronized = self.f.policy.looks_ahead().then(|| synchronized.position(unknown)).flatten();
-        self.ambiguous = self.ambiguous.or(mixed).or(synchronized);
+        self.ambiguous = self.ambiguous.or(synchronized);
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),

@@ -4,7 +4,7 @@
 //!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
 //!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
-//!    without a result), or reads operands that others on its number read since before the loop.
+//!    without a result), or all operands that it reads are those that others on its number read since before the loop.
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. A call waits for everything that is pending.
@@ -21,11 +21,10 @@ use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    pub(super) fn waits(&mut self, order: &[BlockId]) -> (Vec<u8>, Option<usize>) {
+    pub(super) fn waits(&mut self, order: &[BlockId]) -> Vec<u8> {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
-        let mut mixed = None;
         // Blocks whose entry grew since they were visited.
         let mut grown = vec![true; f.cfg.blocks.len()];
         // Their memory is used again for every block.
@@ -60,14 +59,6 @@ impl Run<'_> {
                     late[n].extend(unknown[n].iter().filter(counts).filter(adds));
                 }
                 changed |= self.wait_block(block, &mut state, (&mut late, &mut unknown), &mut waits);
-                // Whether the end of the block waits for new setters whose operands are partly those that are read since before the loop is not known.
-                let same = self
-                    .lesson
-                    .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
-                let mut numbers = late.iter().zip(&self.known[i]);
-                if !same && numbers.any(|(late, known)| !late.is_empty() && self.operands(late).intersects(&self.operands(known))) {
-                    mixed.get_or_insert(block.end - 1);
-                }
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         grown[to.index()] |= merge(into, from);
@@ -84,7 +75,7 @@ impl Run<'_> {
         if let Some(k) = (0..f.insns.len()).find(untested) {
             self.untested.get_or_insert(k);
         }
-        (waits, mixed)
+        waits
     }
 
     /// The registers that the operand reads among some setters protect.
