@@ -3,8 +3,9 @@
 //! 1. Flow the pending setters of every number through the graph, in the order of the visits, until nothing changes: only what comes around a loop is
 //!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
-//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
-//!    without a result), or all operands that it reads are those that others on its number read since before the loop.
+//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop and is new: not what only signals (an
+//!    atomic without a result) where another on its number does since before the loop, nor what only reads operands that others on its number read since
+//!    then.
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. A call waits for everything that is pending.
@@ -42,11 +43,10 @@ impl Run<'_> {
                     let is_new = |s: &&SetterId| known.binary_search(s).is_err();
                     unknown[n].clear();
                     unknown[n].extend(state[n].iter().filter(is_new));
-                    let counts = |s: &&SetterId| {
-                        let setter = f.setters.get(**s);
-                        let signal = setter.kind == Kind::Write && setter.signals_only();
-                        !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
-                    };
+                    let signals = |s: &SetterId| f.setters.get(*s).kind == Kind::Write && f.setters.get(*s).signals_only();
+                    let signaled = !unknown[n].is_empty() && known.iter().any(signals);
+                    let is_reserved = |s: &SetterId| RESERVED_ZERO.contains(&f.insns[f.setters.get(*s).insn].name);
+                    let counts = |s: &&SetterId| !(is_reserved(s) || signaled && signals(s));
                     // Operands that are pending anyway are not new.
                     let pending = if unknown[n].is_empty() {
                         RegSet::EMPTY
