@@ -5,7 +5,7 @@
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set. At the end of a block
 //!    there is no policy wait for a number that the last instruction sets: what was on it stays pending.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share ([`share`]).
-//!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
+//!    Results of textures are not joined, their operands are. The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other, but not those whose
 //!    registers the next block writes (13.1 on).
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
@@ -455,7 +455,8 @@ impl<'a> Run<'a> {
                     && list.iter().all(|(s, _)| {
                         let other = self.f.setters.get(*s);
                         let foreign_long = !here(other.insn) && other.class == Class::Long && other.kind == Kind::Write;
-                        other.class != Class::Texture && !foreign_long
+                        let texture = other.class == Class::Texture && other.kind == Kind::Write;
+                        !texture && !foreign_long
                     })
             }
             None => {
