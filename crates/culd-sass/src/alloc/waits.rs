@@ -2,10 +2,10 @@
 //!
 //! 1. Flow the pending setters of every number through the graph, in the order of the visits, until nothing changes: only what comes around a loop is
 //!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
-//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
-//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop and is new: not what only signals (an
-//!    atomic without a result) where another on its number does since before the loop, nor what only reads operands that others on its number read since
-//!    then.
+//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; in the first block of a loop if the instruction
+//!    sets the number itself and did not choose to join what is pending there, around the loop; and at the end of a block for what came around a loop and
+//!    is new: not what only signals (an atomic without a result) where another on its number does since before the loop, nor what only reads operands that
+//!    others on its number read since then.
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. A call waits for everything that is pending.
@@ -186,7 +186,8 @@ impl Run<'_> {
         }
         for s in f.setters.of(k) {
             let Some(number) = self.numbers[s.index()] else { continue };
-            let joined = |known: &Vec<SetterId>| state[usize::from(number)].iter().all(|other| known.contains(other));
+            let is_header = self.headers[f.cfg.block_of[k].index()];
+            let joined = |known: &Vec<SetterId>| !is_header || state[usize::from(number)].iter().all(|other| known.contains(other));
             if mask >> number & 1 == 0 && !self.companions[s.index()].as_ref().is_none_or(joined) {
                 mask |= 1 << number;
             }
