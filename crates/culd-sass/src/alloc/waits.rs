@@ -2,10 +2,10 @@
 //!
 //! 1. Flow the pending setters of every number through the graph, in the order of the visits, until nothing changes: only what comes around a loop is
 //!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
-//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; in the first block of a loop if the instruction
-//!    sets the number itself and did not choose to join what is pending there, around the loop; and at the end of a block for what came around a loop and
-//!    is new: not what only signals (an atomic without a result) where another on its number does since before the loop, nor what only reads operands that
-//!    others on its number read since then.
+//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy. In the first block of a loop it also does if it
+//!    sets the number itself and did not choose to join what is pending there, around the loop; and at the end of that block for what came around the loop
+//!    and is new: not what only signals (an atomic without a result) where another on its number does since before the loop, nor what only reads operands
+//!    that others on its number read since then.
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. A call waits for everything that is pending.
@@ -56,7 +56,9 @@ impl Run<'_> {
                     let adds =
                         |s: &&SetterId| f.setters.get(**s).kind != Kind::Read || !f.setters.get(**s).hazard().minus(&pending).is_empty();
                     late[n].clear();
-                    late[n].extend(unknown[n].iter().filter(counts).filter(adds));
+                    if self.headers[i] {
+                        late[n].extend(unknown[n].iter().filter(counts).filter(adds));
+                    }
                 }
                 changed |= self.wait_block(block, &mut state, (&mut late, &mut unknown), &mut waits);
                 for to in &block.succ {
