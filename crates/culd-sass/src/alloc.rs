@@ -2,13 +2,14 @@
 //!
 //! 1. Visit the blocks in a given order. A block starts with the pending setters of its already visited predecessors.
 //! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
-//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
+//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set. At the end of a block
+//!    there is no policy wait for a number that the last instruction sets: what was on it stays pending.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share ([`share`]).
-//!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
-//!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other, but not those whose
-//!    registers the next block writes (13.1 on).
-//! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
-//!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
+//!    Results of textures are not joined, their operands are. The highest numbers are set apart: 5 for textures, where there are any; the one below, or
+//!    else 5, for values of long loads that leave their block. In a kernel without long loads every value may have that number. Operand reads that leave
+//!    their block join each other, but not those whose registers the next block writes (13.1 on).
+//! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter in the first block of a loop also
+//!    waits for its own number when, around the loop, setters are pending on it that it did not know about when it chose.
 //!
 //! 5. What comes to a block around a loop, unknown when the block was visited, and is still pending at its last instruction, is waited for there. This wait
 //!    is an addition: numbers and other waits are as if it was not there.
@@ -83,6 +84,8 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     /// What was pending at the entry of every block when it was visited.
     known: Vec<Pending>,
+    /// Blocks that were visited before one of those that lead to them: a loop comes around to them.
+    headers: Vec<bool>,
     /// Cycles from the end of other blocks to the start of one.
     distances: Option<(BlockId, BTreeMap<BlockId, i64>)>,
     /// The setters of the block on every number, waited for or not, and when the last of those counted so far arrives.
@@ -166,6 +169,7 @@ impl<'a> Run<'a> {
             companions: vec![None; f.setters.len()],
             out: vec![None; f.cfg.blocks.len()],
             known: vec![Pending::default(); f.cfg.blocks.len()],
+            headers: vec![false; f.cfg.blocks.len()],
             distances: None,
             used: Default::default(),
             latest: Default::default(),
@@ -196,7 +200,7 @@ impl<'a> Run<'a> {
         for id in order {
             self.block(*id);
         }
-        let (waits, mixed) = self.waits();
+        let waits = self.waits(order);
         // What a `WARPSYNC` of 13.1 and later waits for is known only as far as the input shows it.
         let unknown = |(k, (insn, wait)): (usize, (&Insn, &u8))| {
             let (new, old) = (wait.count_ones(), insn.control.wait.count_ones());
@@ -205,7 +209,7 @@ impl<'a> Run<'a> {
         };
         let mut synchronized = self.f.insns.iter().zip(&waits).enumerate();
         let synchronized = self.f.policy.looks_ahead().then(|| synchronized.position(unknown)).flatten();
-        self.ambiguous = self.ambiguous.or(mixed).or(synchronized);
+        self.ambiguous = self.ambiguous.or(synchronized);
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
@@ -241,7 +245,7 @@ impl<'a> Run<'a> {
     fn renews(&self, request: &SlotRequest, list: &[(SetterId, Option<usize>)]) -> bool {
         let block = &self.f.cfg.blocks[request.block.index()];
         let local = |s: SetterId| (block.start..request.insn).contains(&self.f.setters.get(s).insn);
-        self.is_escaping_load(request.id) && !list.is_empty() && !list.iter().any(|(s, _)| local(*s)) && self.is_loop_header(request.block)
+        self.is_escaping_load(request.id) && !list.is_empty() && !list.iter().any(|(s, _)| local(*s)) && self.headers[request.block.index()]
     }
 
     /// Is one of the blocks before this one visited after it, or this block itself?
@@ -277,6 +281,7 @@ impl<'a> Run<'a> {
 
     fn block(&mut self, id: BlockId) {
         let (start, end) = (self.f.cfg.blocks[id.index()].start, self.f.cfg.blocks[id.index()].end);
+        self.headers[id.index()] = self.is_loop_header(id);
         let mut live = self.entry(id);
         self.used = Default::default();
         self.latest = Default::default();
@@ -338,7 +343,7 @@ impl<'a> Run<'a> {
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
                 let is_pending = |s: SetterId| live.iter().flatten().any(|(other, _)| *other == s);
                 let waits: [bool; SCOREBOARDS as usize] =
-                    std::array::from_fn(|n| self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
+                    std::array::from_fn(|n| !self.joins_at_end(k, n) && self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
                 for (list, _) in live.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
                     list.retain(|(s, _)| self.f.setters.get(*s).insn == k || self.repeats(k, *s));
                 }
@@ -454,7 +459,8 @@ impl<'a> Run<'a> {
                     && list.iter().all(|(s, _)| {
                         let other = self.f.setters.get(*s);
                         let foreign_long = !here(other.insn) && other.class == Class::Long && other.kind == Kind::Write;
-                        other.class != Class::Texture && !foreign_long
+                        let texture = other.class == Class::Texture && other.kind == Kind::Write;
+                        !texture && !foreign_long
                     })
             }
             None => {

@@ -2,14 +2,15 @@
 //!
 //! 1. A block ends at a branch (`BRA`, `BRA.U`, `BRX`, `BRXU`), `EXIT`, `RET`, `BSYNC` or `WARPSYNC.COLLECTIVE`, and before every target
 //!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` and a `WARPSYNC` of a mask in
-//!    a register do (the last one not from 13.1 on).
+//!    a register do (the last one not from 13.1 on). A `WARPSYNC.ALL` begins a block where the instruction before it stalls as at the end of one: on some
+//!    architectures and after some instructions it does, which is not understood, but the stall shows it.
 //! 2. Successors: a `BSYNC` of convergence register Bn branches to the target of the last `BSSY` Bn above it; indirect branches go to
 //!    the targets recorded in the function's metadata.
 //! 3. Targets that are not instructions and indirect branches without targets are listed as problems, not guessed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decode::{Insn, opcode};
+use crate::decode::{Control, Insn, NO_SCOREBOARD, opcode};
 
 /// Index of a block in [`Cfg::blocks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +68,19 @@ fn ends_block(insn: &Insn, looks_ahead: bool) -> bool {
         )
 }
 
+/// Cycles that an instruction before a `WARPSYNC.ALL` stalls at least where its block ends there, with and without a scoreboard of its own. Observed without
+/// an end: 1 with a scoreboard, 1 or 2 without.
+const STALLS_AT_END: [u8; 2] = [2, 4];
+
+/// Does a block begin with `insn`, a `WARPSYNC.ALL`? It depends on nothing before it, so that only the end of a block stalls for longer.
+fn begins_block(before: &Insn, insn: &Insn) -> bool {
+    let Control { stall, read, write, .. } = before.control;
+    let scoreboards = [read, write].into_iter().filter(|n| *n != NO_SCOREBOARD);
+    let waits = scoreboards.clone().any(|n| insn.control.wait >> n & 1 == 1);
+    let least = STALLS_AT_END[usize::from(scoreboards.count() == 0)];
+    insn.op == opcode::WARPSYNC && insn.target.is_none() && insn.unguarded() && !waits && stall >= least
+}
+
 impl Cfg {
     /// Builds the graph of `insns`, whose offsets need not be contiguous.
     /// `looks_ahead`: the compiler is of release 13.1 or later.
@@ -76,6 +90,9 @@ impl Cfg {
         for (k, insn) in insns.iter().enumerate() {
             if ends_block(insn, looks_ahead) {
                 leaders.insert(k + 1);
+            }
+            if k.checked_sub(1).is_some_and(|j| begins_block(&insns[j], insn)) {
+                leaders.insert(k);
             }
             let table = match insn.op {
                 opcode::BRX | opcode::BRXU => indirect.get(&insn.offset).map_or(&[][..], Vec::as_slice),

@@ -7,7 +7,7 @@
 //!    callee is trusted to wait for what it uses.
 //! 2. The state is the set of operations in flight. An operation is the late results or the late operands of one instruction
 //!    ([`crate::latency`]), with the scoreboards a wait on which proves that it is over, and the number of later operations on its
-//!    scoreboard, for counted waits.
+//!    scoreboard, for counted waits. A guarded instruction counts for those with the same guard, as long as the predicate has not changed.
 //! 3. Before an instruction, its wait mask removes the operations it proves over. What is left must not meet its registers: late
 //!    results must not be read or written, late operands must not be written. An instruction whose guard excludes the operation's guard
 //!    is exempt as long as the predicate has not changed. A global load may overwrite late operands of an earlier one.
@@ -145,7 +145,9 @@ type OpId = u32;
 struct Flight {
     /// A wait for any of these scoreboards proves it over.
     proofs: u8,
-    /// At least so many operations were put on its scoreboard after it.
+    /// The scoreboard that it counts on: that of the results, which come last, or else of the operands; of itself or of the first one that proves it over.
+    counted: u8,
+    /// At least so many operations were put on that scoreboard after it.
     younger: u8,
     /// Its guard predicate has been overwritten.
     stale_guard: bool,
@@ -418,7 +420,7 @@ impl Walk<'_> {
         if let Some((scoreboard, left)) = counted_wait(insn) {
             state
                 .flights
-                .retain(|(_, flight)| flight.proofs & scoreboard == 0 || flight.younger < left);
+                .retain(|(_, flight)| flight.counted & scoreboard == 0 || flight.younger < left);
         }
         if insn.guard.is_some_and(Guard::never) {
             return Ok(());
@@ -500,15 +502,12 @@ impl Walk<'_> {
     fn launch(&self, k: usize, step: &Step<'_>, state: &mut State) {
         let insn = step.insn;
         let (read, write) = (mask(insn.control.read), mask(insn.control.write));
-        if insn.guard.is_none() && self.counts {
-            for (_, flight) in &mut state.flights {
-                // Counting makes sense on one scoreboard only.
-                let added = u8::from(flight.proofs & read != 0) + u8::from(flight.proofs & write != 0);
-                flight.younger = if flight.proofs.is_power_of_two() {
-                    flight.younger.saturating_add(added)
-                } else {
-                    0
-                };
+        for (id, flight) in state.flights.iter_mut().filter(|_| self.counts) {
+            // With the guard of the other one, unchanged, it is executed when the other one was.
+            let alike = || self.step_of(*id).is_some_and(|first| first.insn.guard == insn.guard) && !flight.stale_guard;
+            if insn.guard.is_none() || alike() {
+                let added = u8::from(flight.counted & read != 0) + u8::from(flight.counted & write != 0);
+                flight.younger = flight.younger.saturating_add(added);
             }
         }
         if step.timing.queue != Queue::Unordered && read | write != 0 {
@@ -518,7 +517,10 @@ impl Walk<'_> {
                 match *id % 2 {
                     0 if earlier == later && later.results_in_order() => flight.proofs |= write,
                     1 if earlier.operands_before(later) => flight.proofs |= read | write,
-                    _ => {}
+                    _ => continue,
+                }
+                if flight.counted == 0 {
+                    flight.counted = if *id % 2 == 0 || write != 0 { write } else { read };
                 }
             }
         }
@@ -528,7 +530,7 @@ impl Walk<'_> {
             if read | write == 0 && insn.guard.is_none() && !step.timing.queue.results_in_order() {
                 state.endless_results = state.endless_results.union(&results);
             } else {
-                put(state, id, write);
+                put(state, id, (write, write));
             }
         }
         let operands = late_operands(step);
@@ -536,16 +538,17 @@ impl Walk<'_> {
             if read | write == 0 && insn.guard.is_none() && step.timing.queue == Queue::Unordered {
                 state.endless_operands = state.endless_operands.union(&operands);
             } else {
-                put(state, id + 1, read | write);
+                put(state, id + 1, (read | write, if write == 0 { read } else { write }));
             }
         }
     }
 }
 
 /// An operation starts again: what is proven must hold for the earlier run of the same instruction too.
-fn put(state: &mut State, id: OpId, proofs: u8) {
+fn put(state: &mut State, id: OpId, (proofs, counted): (u8, u8)) {
     let new = |proofs, stale_guard| Flight {
         proofs,
+        counted,
         younger: 0,
         stale_guard,
     };

@@ -35,7 +35,7 @@ enum On {
 pub enum Queue {
     /// No order is relied on.
     Unordered,
-    /// Shared memory.
+    /// Shared memory, exchanges between lanes, transposes of matrices in registers.
     Shared,
     /// Global memory.
     Global,
@@ -47,7 +47,7 @@ pub enum Queue {
     Double,
     /// Tensor memory.
     Tensor,
-    /// Matrix transposes between registers.
+    /// Products of matrices.
     Matrix,
     /// Special registers.
     Special,
@@ -117,7 +117,7 @@ const ROWS: &[Row] = &[
     Row("FLO", Every, true, General, Convert),
     Row("FRND", Every, true, General, Convert),
     Row("I2F", Every, true, General, Convert),
-    Row("IMMA", Sm103, true, General, Unordered),
+    Row("IMMA", Sm103, true, General, Matrix),
     Row("LD", Every, true, General, Global),
     Row("LDC", Every, true, General, Unordered),
     Row("LDCU", Every, true, None, Unordered),
@@ -129,7 +129,7 @@ const ROWS: &[Row] = &[
     Row("LDSM", Every, true, General, Shared),
     Row("LDTM", Every, true, None, Tensor),
     Row("MATCH", Every, true, General, Unordered),
-    Row("MOVM", Every, true, General, Matrix),
+    Row("MOVM", Every, true, General, Shared),
     Row("MUFU", Every, true, General, Convert),
     Row("POPC", Every, true, General, Convert),
     Row("QSPC", Every, true, General, Unordered),

@@ -1,9 +1,11 @@
 //! The wait masks, when all setters have their numbers.
 //!
-//! 1. Flow the pending setters of every number through the graph until nothing changes.
-//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
-//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
-//!    without a result), or reads operands that others on its number read since before the loop.
+//! 1. Flow the pending setters of every number through the graph, in the order of the visits, until nothing changes: only what comes around a loop is
+//!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
+//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy. In the first block of a loop it also does if it
+//!    sets the number itself and did not choose to join what is pending there, around the loop; and at the end of that block for what came around the loop
+//!    and is new: not what only signals (an atomic without a result) where another on its number does since before the loop, nor what only reads operands
+//!    that others on its number read since then.
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. A call waits for everything that is pending.
@@ -11,7 +13,7 @@
 
 use super::seen::hash_pending;
 use super::{RESERVED_ZERO, Run};
-use crate::cfg::Block;
+use crate::cfg::{Block, BlockId};
 use crate::policy::{
     ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_pending, waits_for_uniform,
 };
@@ -20,11 +22,10 @@ use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    pub(super) fn waits(&mut self) -> (Vec<u8>, Option<usize>) {
+    pub(super) fn waits(&mut self, order: &[BlockId]) -> Vec<u8> {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
-        let mut mixed = None;
         // Blocks whose entry grew since they were visited.
         let mut grown = vec![true; f.cfg.blocks.len()];
         // Their memory is used again for every block.
@@ -32,7 +33,8 @@ impl Run<'_> {
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
-            for (i, block) in f.cfg.blocks.iter().enumerate() {
+            for i in order.iter().map(|id| id.index()) {
+                let block = &f.cfg.blocks[i];
                 if !std::mem::replace(&mut grown[i], false) {
                     continue;
                 }
@@ -41,11 +43,10 @@ impl Run<'_> {
                     let is_new = |s: &&SetterId| known.binary_search(s).is_err();
                     unknown[n].clear();
                     unknown[n].extend(state[n].iter().filter(is_new));
-                    let counts = |s: &&SetterId| {
-                        let setter = f.setters.get(**s);
-                        let signal = setter.kind == Kind::Write && setter.signals_only();
-                        !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
-                    };
+                    let signals = |s: &SetterId| f.setters.get(*s).kind == Kind::Write && f.setters.get(*s).signals_only();
+                    let signaled = !unknown[n].is_empty() && known.iter().any(signals);
+                    let is_reserved = |s: &SetterId| RESERVED_ZERO.contains(&f.insns[f.setters.get(*s).insn].name);
+                    let counts = |s: &&SetterId| !(is_reserved(s) || signaled && signals(s));
                     // Operands that are pending anyway are not new.
                     let pending = if unknown[n].is_empty() {
                         RegSet::EMPTY
@@ -55,17 +56,11 @@ impl Run<'_> {
                     let adds =
                         |s: &&SetterId| f.setters.get(**s).kind != Kind::Read || !f.setters.get(**s).hazard().minus(&pending).is_empty();
                     late[n].clear();
-                    late[n].extend(unknown[n].iter().filter(counts).filter(adds));
+                    if self.headers[i] {
+                        late[n].extend(unknown[n].iter().filter(counts).filter(adds));
+                    }
                 }
                 changed |= self.wait_block(block, &mut state, (&mut late, &mut unknown), &mut waits);
-                // Whether the end of the block waits for new setters whose operands are partly those that are read since before the loop is not known.
-                let same = self
-                    .lesson
-                    .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
-                let mut numbers = late.iter().zip(&self.known[i]);
-                if !same && numbers.any(|(late, known)| !late.is_empty() && self.operands(late).intersects(&self.operands(known))) {
-                    mixed.get_or_insert(block.end - 1);
-                }
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         grown[to.index()] |= merge(into, from);
@@ -82,7 +77,7 @@ impl Run<'_> {
         if let Some(k) = (0..f.insns.len()).find(untested) {
             self.untested.get_or_insert(k);
         }
-        (waits, mixed)
+        waits
     }
 
     /// The registers that the operand reads among some setters protect.
@@ -193,7 +188,8 @@ impl Run<'_> {
         }
         for s in f.setters.of(k) {
             let Some(number) = self.numbers[s.index()] else { continue };
-            let joined = |known: &Vec<SetterId>| state[usize::from(number)].iter().all(|other| known.contains(other));
+            let is_header = self.headers[f.cfg.block_of[k].index()];
+            let joined = |known: &Vec<SetterId>| !is_header || state[usize::from(number)].iter().all(|other| known.contains(other));
             if mask >> number & 1 == 0 && !self.companions[s.index()].as_ref().is_none_or(joined) {
                 mask |= 1 << number;
             }
@@ -202,7 +198,7 @@ impl Run<'_> {
     }
 
     /// Does the last instruction of a block set the number itself? It does not wait for what it joins.
-    fn joins_at_end(&self, k: usize, number: usize) -> bool {
+    pub(super) fn joins_at_end(&self, k: usize, number: usize) -> bool {
         let f = self.f;
         let mut own = f.setters.of(k).filter_map(|s| self.numbers[s.index()]);
         k + 1 == f.cfg.blocks[f.cfg.block_of[k].index()].end && own.any(|own| usize::from(own) == number)
