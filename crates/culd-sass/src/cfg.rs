@@ -1,9 +1,10 @@
 //! Basic blocks of one function.
 //!
 //! 1. A block ends at a branch (`BRA`, `BRA.U`, `BRX`, `BRXU`), `EXIT`, `RET`, `BSYNC` or `WARPSYNC.COLLECTIVE`, and before every target
-//!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` and a `WARPSYNC` of a mask in
-//!    a register do (the last one not from 13.1 on). A `WARPSYNC.ALL` begins a block where the instruction before it stalls as at the end of one: on some
-//!    architectures and after some instructions it does, which is not understood, but the stall shows it.
+//!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` and a `WARPSYNC` of a mask in a
+//!    register do (the last one not from 13.1 on). A `WARPSYNC.ALL` begins a block where the instruction before it stalls as at the end of one: on some
+//!    architectures and after some instructions it does, which is not understood, but the stall shows it. A `CALL` is a block of its own: what has arrived is
+//!    waited for before it, values that are needed after it leave their block, and the numbers of later blocks, which decide the order of visits, grow by two.
 //! 2. Successors: a `BSYNC` of convergence register Bn branches to the target of the last `BSSY` Bn above it; indirect branches go to
 //!    the targets recorded in the function's metadata.
 //! 3. Targets that are not instructions and indirect branches without targets are listed as problems, not guessed.
@@ -58,6 +59,11 @@ pub(crate) fn collective(insn: &Insn) -> bool {
     insn.op == opcode::WARPSYNC_COLLECTIVE && insn.target.is_some()
 }
 
+/// One of the forms of `CALL`.
+fn is_call(insn: &Insn) -> bool {
+    opcode::CALLS.contains(&insn.op)
+}
+
 fn ends_block(insn: &Insn, looks_ahead: bool) -> bool {
     collective(insn)
         || matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE)
@@ -88,7 +94,10 @@ impl Cfg {
         let mut broken = None;
         let mut leaders = BTreeSet::from([0]);
         for (k, insn) in insns.iter().enumerate() {
-            if ends_block(insn, looks_ahead) {
+            if is_call(insn) {
+                leaders.insert(k);
+            }
+            if is_call(insn) || ends_block(insn, looks_ahead) {
                 leaders.insert(k + 1);
             }
             if k.checked_sub(1).is_some_and(|j| begins_block(&insns[j], insn)) {
@@ -201,4 +210,26 @@ fn sums(insns: &[Insn]) -> Vec<i64> {
 /// A branch that can also go on to the next instruction: guarded, with a second condition, or of a special kind.
 pub(crate) fn falls_through(branch: &Insn) -> bool {
     branch.op == opcode::BRA_U || !branch.unguarded() || branch.bits(87, 4) != 7 || branch.bits(32, 2) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_a_block_of_its_own() {
+        // NOP, CALL.ABS.NOINC, NOP, EXIT
+        let nop: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+        let call: u128 = 0x000f_ea00_03c0_0000_0000_0000_0000_7943;
+        let exit: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d;
+        let insns: Vec<Insn> = (0..)
+            .zip([nop, nop, call, nop, exit])
+            .map(|(k, raw)| crate::decode::decode(raw, 16 * k))
+            .collect();
+        let cfg = Cfg::new(&insns, &IndirectTargets::new(), false);
+        let ranges: Vec<(usize, usize)> = cfg.blocks.iter().map(|b| (b.start, b.end)).collect();
+        assert_eq!(ranges, [(0, 2), (2, 3), (3, 5)]);
+        let next: Vec<usize> = cfg.blocks.iter().flat_map(|b| &b.succ).map(|b| b.index()).collect();
+        assert_eq!(next, [1, 2]);
+    }
 }
