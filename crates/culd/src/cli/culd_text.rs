@@ -187,14 +187,24 @@ pub fn loader_text(code: &culd_input::LoadCode, target: &str) -> String {
     }
 }
 
+/// The architecture of a file that is nearest to the target: the newest before it, else the oldest after it.
+fn nearest<'a>(have: &'a [String], target: &str) -> Option<&'a str> {
+    let number = |arch: &str| arch.trim_end_matches(['a', 'f']).parse::<u32>().ok();
+    let target = number(target)?;
+    let of = |arch: &'a String| Some((number(arch.strip_prefix("sm_")?)?, arch.as_str()));
+    let before = have.iter().filter_map(of).filter(|(n, _)| *n <= target).max();
+    let after = || have.iter().filter_map(of).min();
+    before.or_else(after).map(|(_, arch)| arch)
+}
+
 /// The way out for a message of the loader, in one line.
 pub fn loader_hint(code: &culd_input::LoadCode, target: &str) -> Option<String> {
     let number = target.trim_start_matches("sm_");
     match code {
         culd_input::LoadCode::NoCodeFor { have, .. } if !have.is_empty() => {
-            let real = have.iter().find(|arch| arch.starts_with("sm_"));
-            let or = real.map_or_else(String::new, |arch| format!(", or link with -arch={arch}"));
-            Some(format!("compile it with -gencode arch=compute_{number},code={target}{or}"))
+            let or = nearest(have, number).map_or_else(String::new, |arch| format!(", or link with -arch={arch}"));
+            let without = "--suppress-arch-warning links without it, as nvlink does";
+            Some(format!("compile it with -gencode arch=compute_{number},code={target}{or}; {without}"))
         }
         culd_input::LoadCode::Unusable { file, .. } if file.ends_with(".cu") || file.ends_with(".cpp") || file.ends_with(".c") => {
             Some(format!("sources have to be compiled first: nvcc -dc {file}"))
@@ -206,6 +216,15 @@ pub fn loader_hint(code: &culd_input::LoadCode, target: &str) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_architecture_is_the_newest_before_the_target() {
+        let have = ["sm_50", "sm_70", "sm_80", "compute_90 (PTX)", "sm_90a"].map(String::from);
+        assert_eq!(nearest(&have, "75"), Some("sm_70"));
+        assert_eq!(nearest(&have, "120a"), Some("sm_90a"));
+        assert_eq!(nearest(&have, "35"), Some("sm_50"));
+        assert_eq!(nearest(&have[3..4], "90"), None);
+    }
 
     #[test]
     fn limits_show_what_adds_up() {
