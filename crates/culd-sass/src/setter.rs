@@ -220,11 +220,13 @@ pub(crate) struct Setters<'a> {
 }
 
 /// Instructions whose operands have been read before those of a later kind of the same block deliver their results.
-const READ_BEFORE: [(&str, &[&str]); 6] = [
+const READ_BEFORE: [(&str, &[&str]); 8] = [
     ("ATOMG", &["ATOMG", "LDG"]),
     ("DMUL", &["DMUL"]),
     ("F2I", &["F2I"]),
     ("LDG", &["ATOMG", "LDG"]),
+    ("LDS", &["LDS"]),
+    ("SHFL", &["SHFL"]),
     ("STG", &["LDS"]),
     ("STS", &["LDS", "SHFL"]),
 ];
