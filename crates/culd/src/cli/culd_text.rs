@@ -204,7 +204,9 @@ pub fn loader_hint(code: &culd_input::LoadCode, target: &str) -> Option<String> 
         culd_input::LoadCode::NoCodeFor { have, .. } if !have.is_empty() => {
             let or = nearest(have, number).map_or_else(String::new, |arch| format!(", or link with -arch={arch}"));
             let without = "--suppress-arch-warning links without it, as nvlink does";
-            Some(format!("compile it with -gencode arch=compute_{number},code={target}{or}; {without}"))
+            Some(format!(
+                "compile it with -gencode arch=compute_{number},code={target}{or}; {without}"
+            ))
         }
         culd_input::LoadCode::Unusable { file, .. } if file.ends_with(".cu") || file.ends_with(".cpp") || file.ends_with(".c") => {
             Some(format!("sources have to be compiled first: nvcc -dc {file}"))
