@@ -66,6 +66,10 @@ pub struct Control {
     pub read: u8,
     /// Scoreboards this instruction waits for (bits 116..122).
     pub wait: u8,
+    /// The warp keeps its turn after this instruction (bit 109).
+    pub stays: bool,
+    /// Operands that are kept for the next instruction (bits 122..126).
+    pub reuse: u8,
 }
 
 impl Control {
@@ -75,14 +79,17 @@ impl Control {
             write: bits8(raw, 110, 3),
             read: bits8(raw, 113, 3),
             wait: bits8(raw, 116, 6),
+            stays: raw >> 109 & 1 == 1,
+            reuse: bits8(raw, 122, 4),
         }
     }
 
-    /// The instruction word with these fields; yield and reuse bits stay.
+    /// The instruction word with these fields.
     #[must_use]
     pub fn put(self, raw: u128) -> u128 {
-        let field = u128::from(self.write & 7) | u128::from(self.read & 7) << 3 | u128::from(self.wait & 63) << 6;
-        raw & !(0xfff << 110 | 15 << 105) | field << 110 | u128::from(self.stall & 15) << 105
+        let scoreboards = u128::from(self.write & 7) | u128::from(self.read & 7) << 3 | u128::from(self.wait & 63) << 6;
+        let issue = u128::from(self.stall & 15) | u128::from(self.stays) << 4;
+        raw & !(0x1f_ffff << 105) | issue << 105 | scoreboards << 110 | u128::from(self.reuse & 15) << 122
     }
 }
 

@@ -8,7 +8,7 @@
 //! Data flow of [`rewrite()`]: bytes → [`decode`] → fence prefixes → blocks → setters and their conflicts → the compiler's policy
 //! waits → order of blocks → allocation with and without the stack pointer → bytes and [`OffsetMap`] → [`check`].
 //!
-//! **Invariant**: only scoreboard fields, deleted fence prefixes and the branch displacements across them differ from the input.
+//! **Invariant**: only scoreboard and issue fields, deleted fence prefixes and the branch displacements across them differ from the input.
 //! **Invariant**: code that fails the hazard check is never returned.
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,7 @@ pub mod reg;
 mod rewrite;
 mod setter;
 mod times;
+mod turns;
 mod waits;
 
 pub use context::KernelContext;

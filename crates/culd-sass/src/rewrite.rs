@@ -22,6 +22,7 @@ use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait, keeps_pending};
 use crate::setter::{STACK_POINTER, SetterId, Setters};
+use crate::turns;
 
 /// Code is padded to this and then by eight more instructions.
 const CODE_ALIGN: usize = 128;
@@ -31,10 +32,6 @@ pub(crate) const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 
 /// Low 24 bits of `LDC R1, c[..]`, unguarded: the load of the stack pointer.
 const LOAD_STACK_POINTER: u128 = 0x01_7b82;
-
-/// The bits of an instruction that keep its operands for a later one.
-const REUSE_SHIFT: u32 = 122;
-const REUSE_MASK: u128 = 0xf;
 
 /// The load of the stack pointer is in the first instructions.
 const PROLOGUE: usize = 64;
@@ -384,7 +381,7 @@ fn reallocate(
         return Err(unsure(Reason::Stall, insns[k].offset));
     }
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
-    match lengthened(insns, cfg, &fields) {
+    match turns::follow(insns, cfg, &mut fields) {
         Some(k) => Err(unsure(Reason::Stall, insns[k].offset)),
         None => Ok(fields),
     }
@@ -536,22 +533,6 @@ fn taken_in_collective(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<
 /// Cycles from a uniform load of a constant to a plain one; one more if it is of 64 bits or more.
 const UNIFORM_LOAD_CYCLES: u32 = 6;
 const WIDE: u8 = 5;
-
-/// Instructions between a stall that grew and one that no longer waits, at most, for the first to be in place of a stall there. Observed: at a distance of
-/// 115 the stall grows and nothing else changes; the bound itself was not observed.
-const NEAR: usize = 64;
-
-/// A stall that grew because the next instruction waits in place of a later one, before an instruction that keeps operands for others: nvlink gives that
-/// up in some cases; which is not known.
-fn lengthened(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<usize> {
-    let keeps_operands = |insn: &Insn| insn.raw >> REUSE_SHIFT & REUSE_MASK != 0;
-    cfg.blocks.iter().find_map(|block| {
-        let grown = (block.start..block.end).find(|k| fields[*k].stall > insns[*k].control.stall)?;
-        let near = block.end.min(grown + NEAR);
-        let relieved = (grown + 1..near).find(|k| insns[*k].control.wait != 0 && fields[*k].wait == 0)?;
-        (relieved..block.end).any(|k| keeps_operands(&insns[k])).then_some(grown)
-    })
-}
 
 /// An instruction that stalls two cycles because the next one waited for a scoreboard that it sets, and no longer does, stalls one. A uniform load of a
 /// constant is far enough from the plain load after it: the instruction before that one stalls longer. After other instructions it is not known whether

@@ -1,7 +1,8 @@
 //! What a rewrite may change, beside the code that it was made from.
 //!
 //! 1. Every instruction that stays is at its new place. Its word is the old one but for the scoreboard fields, the stall and, in code that moved, the
-//!    displacement of a branch, which leads to the new place of the old target.
+//!    displacement of a branch, which leads to the new place of the old target. It may give up the warp's turn or not, and keep fewer operands for the next
+//!    instruction.
 //! 2. An instruction signals results and operands when it did so before; the load of a stack pointer that nothing uses no longer does.
 //! 3. A stall is the compiler's. It is two cycles instead of one where the next instruction waits for a scoreboard that this one sets, and one instead of two
 //!    after the load of the stack pointer, and after a uniform load of a constant for which the next instruction no longer waits. An instruction before a
@@ -48,7 +49,11 @@ fn compare((old, new): (&Insn, &Insn), next: Option<(&Insn, &Insn)>, map: &Offse
     let (was, is) = (old.control, new.control);
     let dead = was.write != NO_SCOREBOARD && is.write == NO_SCOREBOARD && is_stack_pointer(old);
     let signals = |c: Control| (c.write != NO_SCOREBOARD, c.read != NO_SCOREBOARD);
-    if new.raw != is.put(moved) || map.new_offset(old.offset) != new.offset || (signals(was) != signals(is) && !dead) {
+    if new.raw != is.put(moved)
+        || map.new_offset(old.offset) != new.offset
+        || (signals(was) != signals(is) && !dead)
+        || is.reuse & !was.reuse != 0
+    {
         return Err(Alarm::Changed(new.offset));
     }
     let stall = match (was.stall, is.stall) {
@@ -137,6 +142,8 @@ mod tests {
                 write: if k == 1 { NO_SCOREBOARD } else { 0 },
                 read: NO_SCOREBOARD,
                 wait: if k == 1 { wait } else { 0 },
+                stays: false,
+                reuse: 0,
             });
             bytes(&fields.zip(words).map(|(fields, word)| fields.put(word)).collect::<Vec<_>>())
         };

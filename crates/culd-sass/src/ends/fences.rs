@@ -187,7 +187,13 @@ mod tests {
     const PREDICATE: u32 = 81;
 
     fn with(raw: u128, stall: u8, (write, read, wait): (u8, u8, u8)) -> u128 {
-        let fields = Control { stall, write, read, wait };
+        let fields = Control {
+            stall,
+            write,
+            read,
+            wait,
+            ..decode(raw, 0).control
+        };
         fields.put(raw)
     }
 
