@@ -24,6 +24,15 @@ const MARGIN: i64 = 2;
 /// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; the number.
 type ShareCost = (i64, u8);
 
+/// The cost before 13.0: time to spare counts nothing, and numbers of other blocks' setters that are needed in this block come first.
+fn older_cost(cycles: i64, need: i64, list: &[(SetterId, Option<usize>)], local: &dyn Fn(SetterId) -> bool) -> i64 {
+    let foreign = !list.iter().any(|(s, _)| local(*s));
+    match need != i64::MAX && foreign && list.iter().any(|(_, need)| need.is_some()) {
+        true => -1,
+        false => cycles.max(0),
+    }
+}
+
 impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     pub(super) fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
@@ -106,6 +115,12 @@ impl Run<'_> {
                     own.saturating_sub(theirs)
                 } else {
                     last.saturating_sub(need)
+                };
+                let cycles = match self.f.older {
+                    true => older_cost(cycles, need, list, &|s| {
+                        (start..=request.insn).contains(&self.f.setters.get(s).insn)
+                    }),
+                    false => cycles,
                 };
                 if best.is_none_or(|cost| (cycles, number) < cost) {
                     best = Some((cycles, number));
