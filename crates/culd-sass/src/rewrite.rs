@@ -20,8 +20,8 @@ use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decod
 use crate::ends::missing_waits;
 use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
-use crate::policy::{Policy, counted_wait, keeps_pending};
-use crate::setter::{STACK_POINTER, SetterId, Setters};
+use crate::policy::{Policy, counted_wait, keeps_pending, waits_for_all};
+use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
 
 /// Code is padded to this and then by eight more instructions.
 const CODE_ALIGN: usize = 128;
@@ -41,6 +41,9 @@ const PROLOGUE: usize = 64;
 
 /// A wait at the end of a block changes numbers after it, which may add waits: so often at most.
 const ROUNDS: usize = 64;
+
+/// The number of textures.
+const TEXTURES: usize = 5;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.
 const MAX_INSNS: usize = 1 << 20;
@@ -374,7 +377,7 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
             let s = setters.get(id);
             Choice {
                 insn: s.insn,
-                read: s.kind == crate::setter::Kind::Read,
+                read: s.kind == Kind::Read,
                 how,
                 right,
                 number,
@@ -412,6 +415,17 @@ fn reallocate(
                 return Err(unsure(Reason::SelfCheck, insn.offset));
             }
             policy.repeat_in_collectives(insns, cfg);
+            // A wait for every scoreboard that is not one of a cache operation: each has a cause of its own.
+            if let Some(insn) = insns.iter().find(|insn| waits_for_all(insn) && insn.name != "CCTL") {
+                return Err(unsure(Reason::HiddenWait, insn.offset));
+            }
+            // Counted waits of these compilers end more than they count.
+            if let Some(insn) = insns
+                .iter()
+                .find(|insn| counted_wait(insn).is_some_and(|(number, _)| number == TEXTURES))
+            {
+                return Err(unsure(Reason::CountedWait, insn.offset));
+            }
             // What such an arrival at a barrier shares is not known.
             let holds = |insn: &&Insn| insn.op == opcode::WARPSYNC && keeps_pending(insn) && insn.control.wait.count_ones() > 1;
             if let Some(insn) = insns.iter().find(holds) {
@@ -450,6 +464,9 @@ fn reallocate(
         return Err(unsure(Reason::Overflow, insns[k].offset));
     }
     let mut fields = new.fields;
+    if older && let Some(k) = waits_at_once(insns, cfg, &policy, &setters) {
+        return Err(unsure(Reason::HiddenWait, insns[k].offset));
+    }
     if let Some(k) = relieve(insns, cfg, &mut fields, dead.map(|id| setters.get(id).insn)) {
         return Err(unsure(Reason::Stall, insns[k].offset));
     }
@@ -581,6 +598,16 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
     if fields[k].stall == 2 && number < SCOREBOARDS && insns.get(k + 1).is_some_and(needed) {
         fields[k].stall = 1;
     }
+}
+
+/// The end of a block that waits, without a conflict, for operands that the instruction before it reads. Compilers before 13.0 do so; when nvlink does is not known.
+fn waits_at_once(insns: &[Insn], cfg: &Cfg, policy: &Policy, setters: &Setters<'_>) -> Option<usize> {
+    let ends = cfg.blocks.iter().filter(|b| b.end > b.start + 1).map(|b| b.end - 1);
+    let waits = |k: usize| {
+        let reads = |s: SetterId| setters.get(s).kind == Kind::Read && insns[k - 1].name == "DADD";
+        setters.of(k - 1).any(|s| reads(s) && policy.waits_for(k, s))
+    };
+    ends.into_iter().find(|k| waits(*k))
 }
 
 /// A number that a collective waits for is not free before its end, where it is waited for again: one that is used in between was not chosen as nvlink

@@ -134,8 +134,9 @@ impl Run<'_> {
         let leaves = self.f.policy.first_need(request.id).is_none();
         let shifts = [-MARGIN, MARGIN];
         let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, 0) || other(own, by));
+        let again = self.lesson.is_none() && shifts.into_iter().any(|by| other(own + by, 0));
         let shuffled = !looks_ahead && other(own, LATE_SHUFFLE);
-        self.ambiguous = self.ambiguous.or((close || shuffled).then_some(request.insn));
+        self.ambiguous = self.ambiguous.or((close || shuffled || again).then_some(request.insn));
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         // Where the compiler chose otherwise, its times are not those of the model.
         let is_wrong = looks_ahead && best.map(|b| b.1) != Some(self.f.setters.number_in_input(request.id));
