@@ -25,7 +25,7 @@ use crate::times::Times;
 /// Most instructions of a collective, its end included.
 const COLLECTIVE: usize = 8;
 /// Loads of code before 13.0 that may wait without a conflict, which those of 13.0 do not.
-const LOADS: [&str; 2] = ["LDC", "LDG"];
+const LOADS: [&str; 3] = ["LDC", "LDG", "LDL"];
 
 /// A wait mask with every scoreboard.
 pub(crate) const ALL_SCOREBOARDS: u8 = (1 << SCOREBOARDS) - 1;
@@ -151,6 +151,12 @@ impl Policy {
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy
+    }
+
+    /// A load that waits without a conflict, before the end of its block.
+    pub(crate) fn waiting_load(&self, insns: &[Insn], cfg: &Cfg) -> Option<usize> {
+        let is_last = |k: usize| cfg.blocks[cfg.block_of[k].index()].end == k + 1;
+        (0..insns.len()).find(|k| self.any_wait(*k) && LOADS.contains(&insns[*k].name) && !is_last(*k))
     }
 
     /// The rules of 13.0 for code of compilers before it: the end of a collective waits again for what its begin waits for.

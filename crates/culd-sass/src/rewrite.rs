@@ -414,6 +414,13 @@ fn reallocate(
             if let Some((insn, _)) = insns.iter().zip(&fields).find(|(insn, fields)| insn.control != **fields) {
                 return Err(unsure(Reason::SelfCheck, insn.offset));
             }
+            // Observed with a live stack pointer: some waits of such loads stay.
+            if dead.is_none()
+                && let Some(k) = policy.waiting_load(insns, cfg)
+                && insns[k].name == "LDC"
+            {
+                return Err(unsure(Reason::HiddenWait, insns[k].offset));
+            }
             policy.repeat_in_collectives(insns, cfg);
             // A wait for every scoreboard that is not one of a cache operation: each has a cause of its own.
             if let Some(insn) = insns.iter().find(|insn| waits_for_all(insn) && insn.name != "CCTL") {
@@ -464,6 +471,15 @@ fn reallocate(
         return Err(unsure(Reason::Overflow, insns[k].offset));
     }
     let mut fields = new.fields;
+    let calls = |insn: &Insn| opcode::CALLS.contains(&insn.op) || insn.op == opcode::RET;
+    if older && insns.iter().any(calls) {
+        // Which operands and restored registers share a number before a return is not known.
+        let changed = insns.iter().zip(&fields).position(|(insn, fields)| insn.control != *fields);
+        let restored = || insns.iter().position(|insn| insn.name == "LDL");
+        if let Some(k) = changed.or_else(restored) {
+            return Err(unsure(Reason::Overflow, insns[k].offset));
+        }
+    }
     if older && let Some(k) = waits_at_once(insns, cfg, &policy, &setters) {
         return Err(unsure(Reason::HiddenWait, insns[k].offset));
     }

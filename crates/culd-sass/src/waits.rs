@@ -37,8 +37,15 @@ pub fn without_pauses(code: &[u8], deleted: &[u32]) -> Option<(Vec<u8>, OffsetMa
     let mut sure = true;
     for offset in deleted {
         let k = insns.binary_search_by_key(offset, |insn| insn.offset).ok()?;
+        let before_fields = k.checked_sub(1).and_then(|j| insns.get(j)).map(|insn| insn.control);
+        let pause = insns.get_mut(k)?;
+        // Code without a schedule: every instruction has the same stall and waits for the same.
+        if before_fields == Some(pause.control) && pause.control.stall == LONGEST_STALL {
+            pause.control.wait = 0;
+            continue;
+        }
         sure &= !is_tight(insns.get(k + 1..).unwrap_or_default());
-        let stall = std::mem::take(&mut insns.get_mut(k)?.control.stall);
+        let stall = insns.get_mut(k).map(|pause| std::mem::take(&mut pause.control.stall))?;
         let (longer, by) = match stall {
             0 | 1 => (exact_use(&insns, deleted, k), 1),
             _ => (Some(k), stall),

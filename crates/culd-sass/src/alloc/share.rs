@@ -33,6 +33,10 @@ fn older_cost(cycles: i64, need: i64, list: &[(SetterId, Option<usize>)], local:
     }
 }
 
+/// `LDC R1, c[..]`, unguarded.
+const STACK_POINTER_MASK: u128 = 0xff_ffff;
+const LOAD_STACK_POINTER: u128 = 0x01_7b82;
+
 impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     pub(super) fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
@@ -45,7 +49,14 @@ impl Run<'_> {
         } else {
             self.top()
         };
-        self.share(request, usize::MAX, limit, live)
+        let number = self.share(request, usize::MAX, limit, live);
+        // Observed: the number of a live stack pointer is not shared in some cases.
+        let is_pointer = |s: SetterId| self.f.insns[self.f.setters.get(s).insn].raw & STACK_POINTER_MASK == LOAD_STACK_POINTER;
+        let shares = live
+            .get(usize::from(number))
+            .is_some_and(|list| list.iter().any(|(s, _)| is_pointer(*s)));
+        self.doubt(self.lesson.is_none() && shares, request.insn);
+        number
     }
 
     /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
