@@ -1,4 +1,9 @@
-//! Compares the model with links of objects of older compilers. `older [-r] [-v] NAME.ARCH.r.cubin...`.
+//! Compares the model with links of objects of CUDA 12.8 and 12.9.
+//!
+//! `older [-r] [-v] [-o] NAME.ARCH.r.cubin...`: every argument is an object; the linked twin is `NAME.ARCH.l.cubin`. `-r`: the twins are relocatable, and functions
+//! with calls count, too. `-v` lists the functions, `-o` those that the model of the older compiler does not reproduce. In the counts, `old` are functions that it
+//! reproduces, `nop` those that lose waits. Delays of double precision are not ordered here, so that functions with them count as other stalls.
+
 use culd_sass::decode::{decode_all, opcode};
 use culd_sass::study::study;
 use std::collections::BTreeMap;
@@ -98,7 +103,6 @@ fn main() {
                     }
                 }
             };
-            let _ = &study.new;
             if args.iter().any(|a| a == "-o") && !repro_old {
                 let k = study.old.iter().zip(&input).position(|(a, b)| board(a) != board(b)).unwrap_or(0);
                 println!(

@@ -159,6 +159,22 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_pause_stays_where_it_is_needed() {
+        const SYNC: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_7948;
+        let stall = |word: u128, cycles: u128| word & !(15 << 105) | cycles << 105;
+        let new = |pause: u128| without_pauses(&code(&[stall(SYNC, 5), pause, MOVE, EXIT]), &[16]).unwrap();
+        // One cycle goes, two stay; without a schedule nothing changes.
+        assert_eq!(new(stall(ADDED, 1)).0, code(&[stall(SYNC, 5), MOVE, EXIT]));
+        let (longer, map, sure) = new(stall(ADDED, 2));
+        assert_eq!(longer, code(&[stall(SYNC, 7), MOVE, EXIT]));
+        assert_eq!((map.deleted(), sure), (&[16][..], true));
+        let slow = |word: u128| stall(word, 15) | 3 << 116;
+        let unscheduled = without_pauses(&code(&[slow(NOP), slow(NOP), slow(MOVE), EXIT]), &[16]).unwrap();
+        assert_eq!(unscheduled.0, code(&[slow(NOP), slow(MOVE), EXIT]));
+        assert_eq!(without_pauses(&code(&[SYNC, ADDED, MOVE]), &[0]), None);
+    }
+
+    #[test]
     fn other_instructions_stay() {
         let waits = ADDED | 1 << 116;
         assert_eq!(without(&code(&[MOVE, waits, EXIT]), &[16]), None);

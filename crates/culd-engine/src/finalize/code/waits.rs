@@ -126,5 +126,11 @@ mod tests {
         let code = code(&[nop, wait, other, leave, nop, nop, wait, nop, other]);
         assert_eq!(added(&capsule, &code, Compiler::Later), [0, 0x40]);
         assert_eq!(added(&capsule[..9], &code, Compiler::Later), [0u32; 0]);
+        assert_eq!(added(&capsule, &code, Compiler::Older), [0u32; 0]);
+        assert_eq!(
+            short_record(opcode::WARPSYNC, &[1, 0x47, 0x6e, 0x0a, 0xf8]),
+            Some([0x41, 0x47, 0x6e, 0x0a])
+        );
+        assert_eq!(short_record(opcode::BSYNC, &body), None);
     }
 }
