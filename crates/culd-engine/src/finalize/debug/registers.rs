@@ -61,9 +61,7 @@ impl List<'_> {
                 true => place(offset).saturating_sub(INSTRUCTION),
                 false => place(offset),
             };
-            // One that ends with a wait that an older compiler put after a `WARPSYNC` ends with the `WARPSYNC`.
-            let end = |offset| function.before_pause(offset).unwrap_or_else(|| place(offset));
-            return self.records.iter().map(|r| (start(r.start), end(r.end))).collect();
+            return self.records.iter().map(|r| (start(r.start), place(r.end))).collect();
         }
         self.translated(output, object, function)
             .unwrap_or_else(|| vec![(0, 0); self.records.len()])
