@@ -47,6 +47,8 @@ pub(crate) struct Function<'a> {
     pub(crate) zero_reserved: bool,
     /// Blocks right after an `EXIT` that gets fences: what is pending at their start has had more time than in the input. Empty: none.
     pub(crate) delayed: Vec<bool>,
+    /// Numbers are chosen as compilers before 13.0 do.
+    pub(crate) older: bool,
 }
 
 impl Function<'_> {
@@ -128,9 +130,9 @@ pub(crate) enum How {
 
 /// Allocates the whole function; `dead` is the setter that no longer needs a number. What is decided from a state that `lesson` saw as well is decided
 /// as the compiler did.
-pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>, lesson: &Seen) -> Allocation {
+pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>, lesson: Option<&Seen>) -> Allocation {
     let mut run = Run::new(f, dead);
-    run.lesson = Some(lesson);
+    run.lesson = lesson;
     run.finish(order)
 }
 
@@ -142,8 +144,8 @@ pub(crate) fn learn(f: &Function<'_>, order: &[BlockId]) -> Allocation {
 }
 
 /// Allocates with all setters, without a look at the compiler's numbers.
-pub(crate) fn free(f: &Function<'_>, order: &[BlockId]) -> Allocation {
-    Run::new(f, None).finish(order)
+pub(crate) fn free(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
+    Run::new(f, dead).finish(order)
 }
 
 /// What `pick` needs to know about the setter that wants a number.
@@ -256,6 +258,11 @@ impl<'a> Run<'a> {
             .any(|pred| self.out[pred.index()].is_none())
     }
 
+    /// Does a wait here leave pending what it is for? Before 13.0 none does.
+    fn keeps_pending(&self, insn: &Insn) -> bool {
+        keeps_pending(insn) && !self.f.older
+    }
+
     fn is_escaping_load(&self, id: SetterId) -> bool {
         let setter = self.f.setters.get(id);
         setter.class == Class::Long && setter.kind == Kind::Write && self.f.policy.first_need(id).is_none()
@@ -297,7 +304,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             outline = None;
-            if meets && !keeps_pending(insn) {
+            if meets && !self.keeps_pending(insn) {
                 for list in &mut live {
                     if list
                         .iter()
@@ -340,7 +347,7 @@ impl<'a> Run<'a> {
             if waits_for_pending(insn) {
                 live = Live::default();
             }
-            if self.f.policy.any_wait(k) && !keeps_pending(insn) {
+            if self.f.policy.any_wait(k) && !self.keeps_pending(insn) {
                 let is_pending = |s: SetterId| live.iter().flatten().any(|(other, _)| *other == s);
                 let waits: [bool; SCOREBOARDS as usize] =
                     std::array::from_fn(|n| !self.joins_at_end(k, n) && self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
@@ -460,7 +467,7 @@ impl<'a> Run<'a> {
                         let other = self.f.setters.get(*s);
                         let foreign_long = !here(other.insn) && other.class == Class::Long && other.kind == Kind::Write;
                         let texture = other.class == Class::Texture && other.kind == Kind::Write;
-                        !texture && !foreign_long
+                        !texture && !foreign_long && (here(other.insn) || !self.f.older)
                     })
             }
             None => {

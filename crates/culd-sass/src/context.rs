@@ -19,6 +19,8 @@ pub struct KernelContext {
     pub relocatable: bool,
     /// The compiler's scheduler is that of 13.1 or later, which looks at the next blocks.
     pub looks_ahead: bool,
+    /// The compiler's scheduler is one before 13.0, whose choices the linker makes again.
+    pub older: bool,
     /// Indirect branches and their targets, as offsets in the function.
     pub indirect: BTreeMap<u32, Vec<u32>>,
 }

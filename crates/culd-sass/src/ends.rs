@@ -218,7 +218,7 @@ struct Inherited {
 impl Inherited {
     fn new(f: &Function<'_>, insns: &[Insn]) -> Self {
         Self {
-            entry: flow(insns, f.cfg, f.setters),
+            entry: flow(insns, f.cfg, f.setters, false),
         }
     }
 
@@ -226,7 +226,7 @@ impl Inherited {
     fn before(&self, f: &Function<'_>, insns: &[Insn], id: BlockId) -> Pending {
         let block = &f.cfg.blocks[id.index()];
         let mut state = self.entry[id.index()].clone();
-        walk(insns, f.setters, block.start..block.end - 1, &mut state, |_, _, _| ());
+        walk((insns, false), f.setters, block.start..block.end - 1, &mut state, |_, _, _| ());
         state
     }
 

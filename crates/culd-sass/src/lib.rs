@@ -37,7 +37,7 @@ mod waits;
 pub use context::KernelContext;
 pub use fence::OffsetMap;
 pub use rewrite::{Reason, Rewrite, Unsure, fenced, loads_dead_stack_pointer, rewrite};
-pub use waits::without;
+pub use waits::{without, without_pauses};
 
 /// For the study of what the model does not explain (`examples/compare.rs`).
 #[doc(hidden)]

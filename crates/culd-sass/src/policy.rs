@@ -13,6 +13,7 @@
 //! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use crate::cfg::{Block, BlockId, Cfg, collective};
 use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
@@ -20,6 +21,11 @@ use crate::order::loop_entries;
 use crate::reg::RegSet;
 use crate::setter::{Kind, SetterId, Setters};
 use crate::times::Times;
+
+/// Most instructions of a collective, its end included.
+const COLLECTIVE: usize = 8;
+/// Loads of code before 13.0 that may wait without a conflict, which those of 13.0 do not.
+const LOADS: [&str; 3] = ["LDC", "LDG", "LDL"];
 
 /// A wait mask with every scoreboard.
 pub(crate) const ALL_SCOREBOARDS: u8 = (1 << SCOREBOARDS) - 1;
@@ -38,6 +44,8 @@ pub(crate) struct Policy {
     first_need: Vec<Option<usize>>,
     /// For every setter: an operand read that leaves its block, and whose registers the next block writes. Empty where that does not matter.
     needed_next: Vec<bool>,
+    /// What begins of collectives wait for, in code of compilers before 13.0.
+    held: BTreeMap<usize, Vec<SetterId>>,
     /// For every block: its end waits for what has arrived. Empty: all do.
     waits_at_end: Vec<bool>,
     /// Estimated when they are needed first.
@@ -88,15 +96,19 @@ pub(crate) fn merge(into: &mut Vec<SetterId>, from: &[SetterId]) -> bool {
 }
 
 impl Policy {
-    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Self {
-        let entry = flow(insns, cfg, setters);
-        let known = forward(insns, cfg, setters, order);
+    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId], older: bool) -> Self {
+        let entry = flow(insns, cfg, setters, older);
+        let known = forward(insns, cfg, setters, order, older);
+        let mut held: BTreeMap<usize, Vec<SetterId>> = BTreeMap::new();
         let mut waits = vec![Vec::new(); insns.len()];
         let (mut state, mut renewed) = (Pending::default(), Pending::default());
         for id in cfg.ids() {
             state.clone_from(&entry[id.index()]);
             renewed.iter_mut().for_each(Vec::clear);
-            step(insns, cfg, setters, id, &mut state, |k, number, pending| {
+            step((insns, older), cfg, setters, id, &mut state, |k, number, pending| {
+                if older && keeps_pending(&insns[k]) {
+                    merge(held.entry(k).or_default(), pending);
+                }
                 let Control { read, write, .. } = insns[k].control;
                 let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
                 if waits_for_all(&insns[k]) {
@@ -134,10 +146,37 @@ impl Policy {
             first_need: Vec::new(),
             needed_next: Vec::new(),
             waits_at_end: Vec::new(),
+            held,
             times: OnceCell::new(),
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy
+    }
+
+    /// A load that waits without a conflict, before the end of its block.
+    pub(crate) fn waiting_load(&self, insns: &[Insn], cfg: &Cfg) -> Option<usize> {
+        let is_last = |k: usize| cfg.blocks[cfg.block_of[k].index()].end == k + 1;
+        (0..insns.len()).find(|k| self.any_wait(*k) && LOADS.contains(&insns[*k].name) && !is_last(*k))
+    }
+
+    /// The rules of 13.0 for code of compilers before it: the end of a collective waits again for what its begin waits for.
+    pub(crate) fn repeat_in_collectives(&mut self, insns: &[Insn], cfg: &Cfg) {
+        for (k, insn) in insns.iter().enumerate() {
+            let last = cfg.blocks[cfg.block_of[k].index()].end == k + 1;
+            if !last && LOADS.contains(&insn.name) {
+                self.waits[k].clear();
+            }
+        }
+        for (begin, held) in std::mem::take(&mut self.held) {
+            let end = insns
+                .iter()
+                .skip(begin + 1)
+                .take(COLLECTIVE)
+                .position(|insn| insn.name == "ENDCOLLECTIVE");
+            if let Some(k) = end {
+                merge(&mut self.waits[begin + 1 + k], &held);
+            }
+        }
     }
 
     /// The rules of 13.1 and later: operand reads whose registers the next block writes are not joined by others, and of the ends of blocks only those before
@@ -235,14 +274,14 @@ fn meant(insns: &[Insn], block: &Block, setters: &Setters<'_>, k: usize, pending
 }
 
 /// Pending setters at the entry of every block as far as blocks before it in `order` know.
-fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Vec<Pending> {
+fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId], older: bool) -> Vec<Pending> {
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut visited = vec![false; cfg.blocks.len()];
     let mut state = Pending::default();
     for id in order {
         visited[id.index()] = true;
         state.clone_from(&entry[id.index()]);
-        step(insns, cfg, setters, *id, &mut state, |_, _, _| ());
+        step((insns, older), cfg, setters, *id, &mut state, |_, _, _| ());
         for to in cfg.blocks[id.index()].succ.iter().filter(|to| !visited[to.index()]) {
             for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                 merge(into, from);
@@ -253,7 +292,7 @@ fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) 
 }
 
 /// Pending setters at the entry of every block, under the numbers and waits of `insns`.
-pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pending> {
+pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, older: bool) -> Vec<Pending> {
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut queue: std::collections::VecDeque<BlockId> = cfg.ids().collect();
     let mut queued = vec![true; cfg.blocks.len()];
@@ -261,7 +300,7 @@ pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pend
     while let Some(id) = queue.pop_front() {
         queued[id.index()] = false;
         state.clone_from(&entry[id.index()]);
-        step(insns, cfg, setters, id, &mut state, |_, _, _| ());
+        step((insns, older), cfg, setters, id, &mut state, |_, _, _| ());
         for to in &cfg.blocks[id.index()].succ {
             let mut grown = false;
             for (into, from) in entry[to.index()].iter_mut().zip(&state) {
@@ -275,14 +314,21 @@ pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pend
     entry
 }
 
-fn step(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, id: BlockId, state: &mut Pending, waited: impl FnMut(usize, u8, &[SetterId])) {
+fn step(
+    code: (&[Insn], bool),
+    cfg: &Cfg,
+    setters: &Setters<'_>,
+    id: BlockId,
+    state: &mut Pending,
+    waited: impl FnMut(usize, u8, &[SetterId]),
+) {
     let block = &cfg.blocks[id.index()];
-    walk(insns, setters, block.start..block.end, state, waited);
+    walk(code, setters, block.start..block.end, state, waited);
 }
 
-/// What is pending after the instructions of `range`; `waited` hears of every wait.
+/// What is pending after the instructions of `range`; `waited` hears of every wait. `older`: in code of compilers before 13.0 every wait ends what it is for.
 pub(crate) fn walk(
-    insns: &[Insn],
+    (insns, older): (&[Insn], bool),
     setters: &Setters<'_>,
     range: std::ops::Range<usize>,
     state: &mut Pending,
@@ -292,7 +338,7 @@ pub(crate) fn walk(
         for (number, pending) in (0..).zip(state.iter_mut()) {
             if insn.control.wait >> number & 1 == 1 {
                 waited(k, number, pending);
-                if !keeps_pending(insn) {
+                if older || !keeps_pending(insn) {
                     pending.clear();
                 }
             }

@@ -20,8 +20,8 @@ use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decod
 use crate::ends::missing_waits;
 use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
-use crate::policy::{Policy, counted_wait, keeps_pending};
-use crate::setter::{STACK_POINTER, SetterId, Setters};
+use crate::policy::{Policy, counted_wait, keeps_pending, waits_for_all};
+use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
 use crate::turns;
 
 /// Code is padded to this and then by eight more instructions.
@@ -38,6 +38,9 @@ const PROLOGUE: usize = 64;
 
 /// A wait at the end of a block changes numbers after it, which may add waits: so often at most.
 const ROUNDS: usize = 64;
+
+/// The number of textures.
+const TEXTURES: usize = 5;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.
 const MAX_INSNS: usize = 1 << 20;
@@ -113,32 +116,53 @@ impl fmt::Display for Reason {
 /// Rewrites one function.
 #[must_use]
 pub fn rewrite(code: &[u8], context: &KernelContext) -> Rewrite {
-    if !context.entry || context.calls || context.debug || context.relocatable {
+    let is_final = context.entry && !(context.calls || context.debug || context.relocatable);
+    if !is_final && !context.older {
         return Rewrite::Unchanged;
     }
-    plan(code, context).unwrap_or_else(Rewrite::Unsure)
+    plan(code, context, is_final).unwrap_or_else(Rewrite::Unsure)
+}
+
+/// Which compiler made the schedule.
+#[derive(Debug, Clone, Copy)]
+struct Compiler {
+    /// 13.1 or later.
+    looks_ahead: bool,
+    /// Before 13.0.
+    older: bool,
+}
+
+impl Compiler {
+    fn of(context: &KernelContext) -> Self {
+        Self {
+            looks_ahead: context.looks_ahead,
+            older: context.older,
+        }
+    }
 }
 
 fn unsure(reason: Reason, offset: u32) -> Unsure {
     Unsure { reason, offset }
 }
 
-fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
-    let mut insns = decode_all(code)
+fn plan(old: &[u8], context: &KernelContext, is_final: bool) -> Result<Rewrite, Unsure> {
+    let mut insns = decode_all(old)
         .filter(|insns| insns.len() <= MAX_INSNS)
         .ok_or(unsure(Reason::Size, 0))?;
     let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
     let padding = insns.get(used).map_or(NOP, |insn| insn.raw);
     insns.truncate(used);
-    if insns.iter().any(|insn| opcode::CALLS.contains(&insn.op) || insn.op == opcode::RET) {
+    let is_final = is_final && !insns.iter().any(|insn| opcode::CALLS.contains(&insn.op) || insn.op == opcode::RET);
+    if !is_final && !context.older {
         return Ok(Rewrite::Unchanged);
     }
-    let deletable = deletable_prefixes(&insns);
-    let dead = dead_stack_pointer(&insns).filter(|_| !context.debug_code);
-    if dead.is_none() && !deletable.contains(&true) {
+    let mut deletable = deletable_prefixes(&insns);
+    deletable.iter_mut().for_each(|goes| *goes &= is_final);
+    let dead = dead_stack_pointer(&insns).filter(|_| is_final && !context.debug_code);
+    if !context.older && dead.is_none() && !deletable.contains(&true) {
         return Ok(Rewrite::Unchanged);
     }
-    let old_size = u32::try_from(code.len()).map_err(|_| unsure(Reason::Size, 0))?;
+    let old_size = u32::try_from(old.len()).map_err(|_| unsure(Reason::Size, 0))?;
     let (kept, deleted) = split(insns, &deletable)?;
     let new_size = padded(kept.len() * INSN_BYTES);
     let map = OffsetMap::new(deleted, old_size, u32::try_from(new_size).map_err(|_| unsure(Reason::Size, 0))?);
@@ -148,11 +172,14 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
         return Err(unsure(Reason::ControlFlow, offset));
     }
     let fields = match dead {
-        None => kept.iter().map(|insn| insn.control).collect(),
-        Some(offset) => reallocate(&kept, &cfg, Some(offset), context.looks_ahead, &|_| false)?,
+        None if !context.older => kept.iter().map(|insn| insn.control).collect(),
+        _ => reallocate(&kept, &cfg, dead, Compiler::of(context), &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
     let code = bytes(&new_insns, padding, new_size);
+    if context.older && code == old {
+        return Ok(Rewrite::Unchanged);
+    }
     if let Some(hazard) = crate::check::prove(&kept, &code, &map, &moved(context, &map)).err() {
         return Err(unsure(Reason::Hazard, hazard.offset()));
     }
@@ -244,6 +271,10 @@ pub struct Study {
     pub alive: Vec<Control>,
     /// Fields without it: should be the linker's.
     pub new: Vec<Control>,
+    /// The same without a look at the compiler's numbers.
+    pub fresh: Vec<Control>,
+    /// As an older compiler.
+    pub old: Vec<Control>,
 }
 
 /// Runs the allocator on a function without any of the checks.
@@ -259,22 +290,43 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
-    let mut policy = Policy::new(&insns, &cfg, &setters, &order);
+    let mut policy = Policy::new(&insns, &cfg, &setters, &order, context.older);
     if context.looks_ahead {
         policy.look_ahead(&cfg, &setters, &order);
     }
+    let mut before = function(&insns, &cfg, &setters, &policy);
+    before.older = context.older;
+    let old = free(&before, &order, None).fields;
+    let lesson = learn(&before, &order);
+    if context.older {
+        policy.repeat_in_collectives(&insns, &cfg);
+    }
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
-    let lesson = learn(&function, &order);
-    let alive = free(&function, &order).fields;
-    let new = allocate(&function, &order, dead, &lesson.seen).fields;
-    let new = settle(&insns, &cfg, &setters, &mut policy, dead, &lesson.seen, &|_| false).map_or(new, |new| new.fields);
+    let alive = free(&function, &order, None).fields;
+    let new = allocate(&function, &order, dead, Some(&lesson.seen)).fields;
+    let fresh = allocate(&function, &order, dead, None).fields;
+    let new = settle(&insns, &cfg, &setters, &mut policy, dead, Some(&lesson.seen), &|_| false).map_or(new, |new| new.fields);
+    let mut policy = Policy::new(&insns, &cfg, &setters, &order, context.older);
+    if context.older {
+        policy.repeat_in_collectives(&insns, &cfg);
+    }
+    let fresh = settle(&insns, &cfg, &setters, &mut policy, dead, None, &|_| false).map_or(fresh, |new| new.fields);
+    let finish = |mut fields: Vec<Control>, dead: Option<SetterId>| {
+        let dead = dead.map(|id| setters.get(id).insn);
+        let _ = relieve(&insns, &cfg, &mut fields, dead);
+        hurry(&insns, &mut fields, dead);
+        fields
+    };
+    let (alive, new, fresh) = (finish(alive, None), finish(new, dead), finish(fresh, dead));
     let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
     Some(Study {
         blocks: cfg.blocks.iter().map(follow).collect(),
         order: order.iter().map(|b| b.index()).collect(),
         alive,
         new,
+        fresh,
+        old,
         insns,
     })
 }
@@ -309,7 +361,7 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
     let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
-    let mut policy = Policy::new(&insns, &cfg, &setters, &order);
+    let mut policy = Policy::new(&insns, &cfg, &setters, &order, context.older);
     if context.looks_ahead {
         policy.look_ahead(&cfg, &setters, &order);
     }
@@ -322,7 +374,7 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
             let s = setters.get(id);
             Choice {
                 insn: s.insn,
-                read: s.kind == crate::setter::Kind::Read,
+                read: s.kind == Kind::Read,
                 how,
                 right,
                 number,
@@ -337,7 +389,7 @@ fn reallocate(
     insns: &[Insn],
     cfg: &Cfg,
     stack_pointer: Option<u32>,
-    looks_ahead: bool,
+    Compiler { looks_ahead, older }: Compiler,
     fenced: &dyn Fn(usize) -> bool,
 ) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
@@ -346,21 +398,60 @@ fn reallocate(
     let start = stack_pointer.unwrap_or(0);
     let setters = Setters::new(insns, cfg);
     let order = visit_order(cfg);
-    let mut policy = Policy::new(insns, cfg, &setters, &order);
+    let mut policy = Policy::new(insns, cfg, &setters, &order, older);
     if looks_ahead {
         policy.look_ahead(cfg, &setters, &order);
     }
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
-    let lesson = learn(&function(insns, cfg, &setters, &policy), &order);
+    let lesson = match older {
+        true => {
+            let mut before = function(insns, cfg, &setters, &policy);
+            before.older = true;
+            let fields = free(&before, &order, None).fields;
+            if let Some((insn, _)) = insns.iter().zip(&fields).find(|(insn, fields)| insn.control != **fields) {
+                return Err(unsure(Reason::SelfCheck, insn.offset));
+            }
+            // Observed with a live stack pointer: some waits of such loads stay.
+            if dead.is_none()
+                && let Some(k) = policy.waiting_load(insns, cfg)
+                && insns[k].name == "LDC"
+            {
+                return Err(unsure(Reason::HiddenWait, insns[k].offset));
+            }
+            policy.repeat_in_collectives(insns, cfg);
+            // A wait for every scoreboard that is not one of a cache operation: each has a cause of its own.
+            if let Some(insn) = insns.iter().find(|insn| waits_for_all(insn) && insn.name != "CCTL") {
+                return Err(unsure(Reason::HiddenWait, insn.offset));
+            }
+            // Counted waits of these compilers end more than they count.
+            if let Some(insn) = insns
+                .iter()
+                .find(|insn| counted_wait(insn).is_some_and(|(number, _)| number == TEXTURES))
+            {
+                return Err(unsure(Reason::CountedWait, insn.offset));
+            }
+            // What such an arrival at a barrier shares is not known.
+            let holds = |insn: &&Insn| insn.op == opcode::WARPSYNC && keeps_pending(insn) && insn.control.wait.count_ones() > 1;
+            if let Some(insn) = insns.iter().find(holds) {
+                return Err(unsure(Reason::Overflow, insn.offset));
+            }
+            None
+        }
+        false => Some(learn(&function(insns, cfg, &setters, &policy), &order).seen),
+    };
     // Observed: where the compiler's choice is not that of the model, the linker may decide again, even if nothing was removed.
-    let wrong = || setters.ids().find(|id| !lesson.seen.chose_right(*id));
+    let wrong = || {
+        setters
+            .ids()
+            .find(|id| lesson.as_ref().is_some_and(|lesson| !lesson.chose_right(*id)))
+    };
     if looks_ahead
         && stack_pointer.is_none()
         && let Some(id) = wrong()
     {
         return Err(unsure(Reason::SelfCheck, insns[setters.get(id).insn].offset));
     }
-    let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;
+    let new = settle(insns, cfg, &setters, &mut policy, dead, lesson.as_ref(), fenced)?;
     if setters.exhausted() {
         return Err(unsure(Reason::Size, start));
     }
@@ -377,6 +468,18 @@ fn reallocate(
         return Err(unsure(Reason::Overflow, insns[k].offset));
     }
     let mut fields = new.fields;
+    let calls = |insn: &Insn| opcode::CALLS.contains(&insn.op) || insn.op == opcode::RET;
+    if older && insns.iter().any(calls) {
+        // Which operands and restored registers share a number before a return is not known.
+        let changed = insns.iter().zip(&fields).position(|(insn, fields)| insn.control != *fields);
+        let restored = || insns.iter().position(|insn| insn.name == "LDL");
+        if let Some(k) = changed.or_else(restored) {
+            return Err(unsure(Reason::Overflow, insns[k].offset));
+        }
+    }
+    if older && let Some(k) = waits_at_once(insns, cfg, &policy, &setters) {
+        return Err(unsure(Reason::HiddenWait, insns[k].offset));
+    }
     if let Some(k) = relieve(insns, cfg, &mut fields, dead.map(|id| setters.get(id).insn)) {
         return Err(unsure(Reason::Stall, insns[k].offset));
     }
@@ -410,7 +513,7 @@ pub fn fenced(
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }
-    let mut fields = reallocate(code, &cfg, None, looks_ahead, &guarded)?;
+    let mut fields = reallocate(code, &cfg, None, Compiler { looks_ahead, older: false }, &guarded)?;
     // Which of the fields change from 13.1 on is not known well enough.
     if let Some((insn, _)) = code
         .iter()
@@ -430,7 +533,7 @@ fn settle(
     setters: &Setters<'_>,
     policy: &mut Policy,
     dead: Option<SetterId>,
-    lesson: &Seen,
+    lesson: Option<&Seen>,
     fenced: &dyn Fn(usize) -> bool,
 ) -> Result<Allocation, Unsure> {
     let order = visit_order(cfg);
@@ -472,6 +575,7 @@ fn function<'a>(insns: &'a [Insn], cfg: &'a Cfg, setters: &'a Setters<'a>, polic
         policy,
         zero_reserved: reserves_zero(insns),
         delayed: Vec::new(),
+        older: false,
     }
 }
 
@@ -507,6 +611,16 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
     if fields[k].stall == 2 && number < SCOREBOARDS && insns.get(k + 1).is_some_and(needed) {
         fields[k].stall = 1;
     }
+}
+
+/// The end of a block that waits, without a conflict, for operands that the instruction before it reads. Compilers before 13.0 do so; when nvlink does is not known.
+fn waits_at_once(insns: &[Insn], cfg: &Cfg, policy: &Policy, setters: &Setters<'_>) -> Option<usize> {
+    let ends = cfg.blocks.iter().filter(|b| b.end > b.start + 1).map(|b| b.end - 1);
+    let waits = |k: usize| {
+        let reads = |s: SetterId| setters.get(s).kind == Kind::Read && insns[k - 1].name == "DADD";
+        setters.of(k - 1).any(|s| reads(s) && policy.waits_for(k, s))
+    };
+    ends.into_iter().find(|k| waits(*k))
 }
 
 /// A number that a collective waits for is not free before its end, where it is waited for again: one that is used in between was not chosen as nvlink

@@ -329,6 +329,8 @@ fn moved(function: &Function, code: u8, offsets: CodePlaces, bytes: &[u8]) -> Op
 fn placed(function: &Function, code: u8, offset: u64) -> u64 {
     if code == EXITS {
         function.place_instruction(offset)
+    } else if let Some(before) = function.before_pause(offset) {
+        before
     } else {
         function.place(offset)
     }

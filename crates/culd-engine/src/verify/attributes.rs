@@ -30,6 +30,8 @@ const UNUSED_LOAD_BYTE_OFFSET: u8 = 0x44;
 const NO_OFFSET: u16 = 0xffff;
 /// `EXIT`: the low 12 bits of an instruction.
 const EXIT: u16 = 0x94d;
+const WARPSYNC: [u16; 2] = [0x348, 0x948];
+const NOP: u16 = 0x918;
 /// The same up to sm_62.
 const SHORT_EXIT: u16 = 0xe30;
 
@@ -366,7 +368,13 @@ fn operations(code: &Section<'_>, records: &[Record<'_>], short: bool) -> HashMa
         let mut places = places_of(r).peekable();
         if places.peek().is_some() {
             let list = found.entry(r.attribute).or_default();
-            list.extend(places.map(|offset| opcode(code, offset, short)));
+            // The linker drops a `NOP` that an older compiler put after a `WARPSYNC`, and names that.
+            let before = |offset: u32| offset.checked_sub(16).and_then(|at| opcode(code, at, short));
+            let named = |offset| match (before(offset), opcode(code, offset, short)) {
+                (Some(sync), Some(NOP)) if WARPSYNC.contains(&sync) => Some(sync),
+                (_, found) => found,
+            };
+            list.extend(places.map(named));
             list.sort_unstable();
         }
     }

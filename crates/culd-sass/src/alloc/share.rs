@@ -27,6 +27,19 @@ const MARGIN: i64 = 2;
 /// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; the number.
 type ShareCost = (i64, u8);
 
+/// The cost before 13.0: time to spare counts nothing, and numbers of other blocks' setters that are needed in this block come first.
+fn older_cost(cycles: i64, need: i64, list: &[(SetterId, Option<usize>)], local: &dyn Fn(SetterId) -> bool) -> i64 {
+    let foreign = !list.iter().any(|(s, _)| local(*s));
+    match need != i64::MAX && foreign && list.iter().any(|(_, need)| need.is_some()) {
+        true => -1,
+        false => cycles.max(0),
+    }
+}
+
+/// `LDC R1, c[..]`, unguarded.
+const STACK_POINTER_MASK: u128 = 0xff_ffff;
+const LOAD_STACK_POINTER: u128 = 0x01_7b82;
+
 impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     pub(super) fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
@@ -39,7 +52,14 @@ impl Run<'_> {
         } else {
             self.top()
         };
-        self.share(request, usize::MAX, limit, live)
+        let number = self.share(request, usize::MAX, limit, live);
+        // Observed: the number of a live stack pointer is not shared in some cases.
+        let is_pointer = |s: SetterId| self.f.insns[self.f.setters.get(s).insn].raw & STACK_POINTER_MASK == LOAD_STACK_POINTER;
+        let shares = live
+            .get(usize::from(number))
+            .is_some_and(|list| list.iter().any(|(s, _)| is_pointer(*s)));
+        self.doubt(self.lesson.is_none() && shares, request.insn);
+        number
     }
 
     /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
@@ -110,6 +130,12 @@ impl Run<'_> {
                 } else {
                     last.saturating_sub(need)
                 };
+                let cycles = match self.f.older {
+                    true => older_cost(cycles, need, list, &|s| {
+                        (start..=request.insn).contains(&self.f.setters.get(s).insn)
+                    }),
+                    false => cycles,
+                };
                 if best.is_none_or(|cost| (cycles, number) < cost) {
                     best = Some((cycles, number));
                 }
@@ -122,10 +148,11 @@ impl Run<'_> {
         let leaves = self.f.policy.first_need(request.id).is_none();
         let shifts = [-MARGIN, MARGIN];
         let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, 0) || other(own, by));
+        let again = self.lesson.is_none() && shifts.into_iter().any(|by| other(own + by, 0));
         let shuffled = !looks_ahead && other(own, LATE_SHUFFLE);
         let insn = &self.f.insns[request.insn];
         let guarded = !looks_ahead && leaves && insn.name == "LDS" && insn.guard.is_some() && other(own.saturating_add(LATE_GUARD), 0);
-        self.ambiguous = self.ambiguous.or((close || shuffled || guarded).then_some(request.insn));
+        self.ambiguous = self.ambiguous.or((close || shuffled || guarded || again).then_some(request.insn));
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         // Where the compiler chose otherwise, its times are not those of the model.
         let is_wrong = looks_ahead && best.map(|b| b.1) != Some(self.f.setters.number_in_input(request.id));

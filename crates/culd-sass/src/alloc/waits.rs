@@ -14,9 +14,7 @@
 use super::seen::hash_pending;
 use super::{RESERVED_ZERO, Run};
 use crate::cfg::{Block, BlockId};
-use crate::policy::{
-    ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_pending, waits_for_uniform,
-};
+use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, merge, waits_for_all, waits_for_pending, waits_for_uniform};
 use crate::reg::RegSet;
 use crate::setter::{Kind, SetterId};
 
@@ -136,7 +134,7 @@ impl Run<'_> {
             for (number, (list, late)) in waited.filter(|(number, _)| mask >> number & 1 == 1) {
                 match (ends >> number & 1, around >> number & 1) {
                     (0, 1) => list.retain(|s| late.binary_search(s).is_err()),
-                    _ if keeps_pending(&f.insns[k]) => {}
+                    _ if self.keeps_pending(&f.insns[k]) => {}
                     (1, _) if first >> number & 1 == 0 => list.retain(|s| unknown[number].binary_search(s).is_err()),
                     _ if waits_for_all(&f.insns[k])
                         || waits_for_pending(&f.insns[k])
@@ -146,7 +144,7 @@ impl Run<'_> {
                     }
                     _ => list.retain(|s| self.repeats(k, *s)),
                 }
-                if !keeps_pending(&f.insns[k]) {
+                if !self.keeps_pending(&f.insns[k]) {
                     unknown[number].clear();
                 }
             }

@@ -77,7 +77,7 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
     let capsule = Capsule::read(&function.capsule).ok()?;
     let list: Vec<Instruction<'_>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
     let mut first = 0;
-    let mut bodies: Vec<([u8; 16], u16)> = Vec::with_capacity(list.len());
+    let mut bodies: Vec<([u8; 16], u16, Option<[u8; 4]>)> = Vec::with_capacity(list.len());
     let mut counts = Vec::with_capacity(list.len());
     for (i, instruction) in list.iter().enumerate() {
         let next = first + u64::from(instruction.sass_count()) * INSTRUCTION;
@@ -93,14 +93,16 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
             .get(end.saturating_sub(INSTRUCTION) as usize..)
             .and_then(|c| c.first_chunk());
         let last = last.map_or(0, |w| u128::from_le_bytes(*w));
-        bodies.push((exits::exit_body(last), (last & 0xfff) as u16));
+        let operation = (last & 0xfff) as u16;
+        let short = instruction.body().and_then(|body| waits::short_record(operation, body));
+        bodies.push((exits::exit_body(last), operation, short));
         first = next;
     }
     let renewed: Vec<Instruction<'_>> = list
         .iter()
         .zip(counts)
         .zip(&bodies)
-        .map(|((&old, count), (exit, operation))| match old {
+        .map(|((&old, count), (exit, operation, short))| match old {
             Instruction::Derived if count > 1 => Instruction::ExpandedFull {
                 form: 0x51,
                 count,
@@ -108,7 +110,7 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
             },
             Instruction::Full(body) if count > 1 => Instruction::ExpandedFull { form: 0x51, count, body },
             Instruction::ExpandedFull { body, .. } if count == 1 && (body == exit || waits::is_derived(*operation)) => Instruction::Derived,
-            Instruction::ExpandedFull { body, .. } if count == 1 => Instruction::Full(body),
+            Instruction::ExpandedFull { body, .. } if count == 1 => short.as_ref().map_or(Instruction::Full(body), Instruction::Short),
             Instruction::ExpandedFull { form, body, .. } => Instruction::ExpandedFull { form, count, body },
             Instruction::Expanded { .. } => Instruction::Expanded { count },
             other => other,

@@ -4,6 +4,7 @@
 //! 2. From 13.3 on there are neither stall counts nor scoreboards.
 //! 3. The jump to itself that ends a function and the padding after it are the same in all code.
 
+use cubin::capmerc::{Capsule, Instruction};
 use culd_sass::decode::opcode;
 
 /// Place of stall count, yield bit, scoreboards and wait mask in an instruction, and those of an instruction without any.
@@ -63,11 +64,32 @@ pub(crate) fn unscheduled(code: &[u8], waits: bool) -> Vec<u8> {
 
 /// A `NOP` that does nothing but stall, without its stall.
 const DELAY: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+const YIELD: u128 = 1 << 109;
 
-/// Delays between results of double precision are groups of `NOP`s. nvlink 13.0 writes the longest ones of a group first, the compilers of 12.8 and 12.9
-/// last.
-pub(super) fn order_delays(code: &mut [u8]) {
+/// Delays between results of double precision are groups of `NOP`s with records of their own. nvlink 13.0 writes the longest ones of a group first, the compilers
+/// of 12.8 and 12.9 last, and those of one or two cycles with the yield bit.
+pub(super) fn order_delays(code: &mut [u8], capsule: &[u8]) {
     let stall = |word: &[u8; 16]| (u128::from_le_bytes(*word) >> 105 & 15) as u8;
+    let list: Vec<Instruction<'_>> = match Capsule::read(capsule) {
+        Ok(capsule) => capsule.instructions().flatten().map(|(_, instruction)| instruction).collect(),
+        Err(_) => Vec::new(),
+    };
+    let mut first = 0usize;
+    for instruction in list {
+        let count = instruction.sass_count() as usize;
+        let words = code
+            .as_chunks_mut::<16>()
+            .0
+            .get_mut(first..first.saturating_add(count))
+            .unwrap_or_default();
+        for word in words.iter_mut().filter(|_| matches!(instruction, Instruction::Expanded { .. })) {
+            let old = u128::from_le_bytes(*word);
+            if old & !(15 << 105) == DELAY | YIELD && stall(word) > 0 {
+                *word = (old & !YIELD).to_le_bytes();
+            }
+        }
+        first = first.saturating_add(count);
+    }
     let is_delay = |word: &[u8; 16]| u128::from_le_bytes(*word) & !(15 << 105) == DELAY && stall(word) > 0;
     let (words, _) = code.as_chunks_mut::<16>();
     for group in words.chunk_by_mut(|a, b| is_delay(a) && is_delay(b)) {
@@ -79,7 +101,7 @@ pub(super) fn order_delays(code: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{DELAY, is_scheduled, order_delays, unscheduled};
+    use super::{DELAY, Instruction, YIELD, is_scheduled, order_delays, unscheduled};
 
     /// An instruction: opcode, stall count, scoreboards of result and operands, wait mask.
     fn word(opcode: u128, stall: u128, write: u128, read: u128, wait: u128) -> [u8; 16] {
@@ -126,8 +148,15 @@ mod tests {
         let other = delay(2) | 1 << 116;
         let code = |words: &[u128]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
         let mut words = code(&[delay(3), delay(15), delay(15), other, delay(4), delay(15), delay(0), delay(0)]);
-        order_delays(&mut words);
+        order_delays(&mut words, &[]);
         let sorted = [delay(15), delay(15), delay(3), other, delay(15), delay(4), delay(0), delay(0)];
         assert_eq!(words, code(&sorted));
+        // A short one yields, if it has a record of its own.
+        let mut capsule = Vec::new();
+        let own = Instruction::Expanded { count: 1 };
+        cubin::capmerc::write(1, cubin::capmerc::TAG, &[own, own, Instruction::Derived], &mut capsule).unwrap_or_default();
+        let mut words = code(&[delay(2) | YIELD, delay(15), delay(1) | YIELD]);
+        order_delays(&mut words, &capsule);
+        assert_eq!(words, code(&[delay(15), delay(2), delay(1) | YIELD]));
     }
 }

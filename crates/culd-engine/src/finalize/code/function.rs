@@ -8,6 +8,7 @@ use crate::finalize::code::offsets::INSTRUCTION;
 use crate::ids::{FunctionId, ObjectId};
 use cubin::capmerc::{Capsule, Instruction};
 use culd_sass::OffsetMap;
+use culd_sass::decode::opcode;
 
 /// Mercury's move, and what it is in SASS where no record says it: `MOV`, `UMOV`, `R2UR`.
 const MOVE: u8 = 0x0b;
@@ -51,6 +52,13 @@ impl Function {
     pub(crate) fn place_instruction(&self, offset: u64) -> u64 {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
+    }
+    /// New offset of the `WARPSYNC` before a `NOP` that an older compiler put after it, and that went: attributes that name the `NOP` name the `WARPSYNC` then.
+    pub(crate) fn before_pause(&self, offset: u64) -> Option<u64> {
+        let before = offset.checked_sub(INSTRUCTION).filter(|_| self.is_deleted(offset))?;
+        let at = self.place_instruction(before);
+        let is_warpsync = |op: u16| matches!(op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE);
+        opcode_at(&self.code, at).is_some_and(is_warpsync).then_some(at)
     }
     /// Is an instruction of the input not in the output?
     pub(crate) fn is_deleted(&self, offset: u64) -> bool {

@@ -178,7 +178,8 @@ impl Maker<'_, '_> {
         };
         let object = &link.inputs.objects[piece.object];
         let compiled = object.sass.get(piece.section as usize)?.data;
-        let compiled = older::ordered(object, &link.mode.rules, compiled);
+        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data);
+        let compiled = older::ordered(object, &link.mode.rules, compiled, capsule);
         let (rewritten, kept) = match object.section(piece.section).filter(|_| !link.options.keep_sass) {
             None => (None, None),
             Some(input) => match self.rewrite(object, input, piece.section, &compiled, f) {
@@ -188,15 +189,13 @@ impl Maker<'_, '_> {
                     Some("one of several static functions of one name in an output of -r".into()),
                 ),
                 Ok((code, mut changes)) => {
-                    let is_older = object.toolkit < link.mode.rules.finalizer && !older::plain(&code, input.data);
-                    let doubt = changes.doubt.take().or_else(|| is_older.then(|| older::SCHEDULED_AGAIN.into()));
+                    let doubt = changes.doubt.take();
                     (Some((code, changes)), doubt)
                 }
                 Err(reason) => (None, Some(reason)),
             },
         };
         let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.into_owned(), Changes::default()));
-        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data);
         let converted = match link.mode.rules.first_capsules {
             true => Ok(None),
             false => first_form::converted(capsule, object.sass.get(piece.section as usize)?.data),
@@ -279,6 +278,7 @@ impl Maker<'_, '_> {
             debug_code: source.is_debug_code(function_name(output, f)),
             relocatable: options.relocatable,
             looks_ahead: output.link.mode.rules.schedule_looks_ahead,
+            older: false,
             indirect: source.branch_targets(section),
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
@@ -288,12 +288,18 @@ impl Maker<'_, '_> {
             return Err(older::SCHEDULED_AGAIN.into());
         }
         let drops_waits = !output.link.mode.rules.adds_software_wait && source.has_software_waits(section);
-        let shorter = match drops_waits {
-            true => waits::dropped(input.data, code, options.identity)?,
-            false => None,
+        let is_older = older::is_older(object, &output.link.mode.rules);
+        let compiler = match (is_older, drops_waits) {
+            (true, _) => Some(waits::Compiler::Older),
+            (false, true) => Some(waits::Compiler::Later),
+            (false, false) => None,
         };
-        let doubt = shorter.as_ref().map(|_| waits::DROPPED.to_owned());
-        let (code, dropped) = shorter.as_ref().map_or((code, None), |(code, map)| (code.as_slice(), Some(map)));
+        let shorter = match compiler {
+            Some(compiler) => waits::dropped(input.data, code, compiler, options.identity)?,
+            None => None,
+        };
+        let mut doubt = shorter.as_ref().and_then(|shorter| shorter.doubt.clone());
+        let (code, dropped) = shorter.as_ref().map_or((code, None), |s| (s.code.as_slice(), Some(&s.map)));
         let indirect = std::mem::take(&mut context.indirect);
         context.indirect = dropped.map_or_else(|| indirect.clone(), |map| waits::moved(&indirect, map));
         // nvlink quirk: the first function of a name decides whether the others have a schedule.
@@ -310,6 +316,7 @@ impl Maker<'_, '_> {
             return Err("belongs to a whole program (-ewp), which nvlink schedules again with -r or -g".into());
         }
         let rewritten = match output.link.mode.rules.frees_stack_pointer {
+            true if is_older => older::rewritten(code, input.data, &mut context, &mut doubt),
             true => culd_sass::rewrite(code, &context),
             false => Rewrite::Unchanged,
         };

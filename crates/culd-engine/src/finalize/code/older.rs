@@ -1,16 +1,20 @@
 //! Code of objects of older toolkits.
 //!
-//! 1. nvlink 13.0 schedules Blackwell code of CUDA 12.8 and 12.9 as its own compiler would have done. Most functions come out as they were.
-//! 2. Delays between results of double precision are ordered anew ([`order_delays`]).
-//! 3. Other functions are scheduled as if the compiler was the linker's own. They are reported, unless they are [`plain`].
+//! 1. nvlink 13.0 schedules Blackwell code of CUDA 12.8 and 12.9 as its own compiler would have done.
+//! 2. Delays between results of double precision are ordered anew ([`order_delays`]); the count of an arrival at a barrier is shifted in another way.
+//! 3. `NOP`s after `WARPSYNC` go ([`super::waits`]).
+//! 4. Scoreboards are allocated by the rules of 13.0. Where a model of the older compiler reproduces the code, that of 13.0 gives the result ([`culd_sass`]).
+//! 5. Other functions are scheduled as if the compiler was the linker's own. They are reported, unless they are [`plain`].
 //!
-//! Observed with nvlink 13.0.88 and 15,327 functions of ptxas 12.9.86 for sm_100a and sm_120a: plain functions come out as they were.
+//! Observed with nvlink 13.0.88, sm_100a and sm_120a: of 2,421 functions of real kernels of ptxas 12.9.86 and 2,403 of 12.8.93 no unreported one differs (1,826 and 1,821).
+//! Of 15,327 functions of ptxas 12.9.86 the plain ones came out as they were.
 
 use crate::finalize::code::debug_code::order_delays;
 use crate::object::Object;
 use cubin::capmerc::{Capsule, Instruction};
 use cubin::release::Rules;
 use culd_sass::decode::opcode;
+use culd_sass::{KernelContext, Rewrite};
 use std::borrow::Cow;
 
 /// Why a function of an older toolkit is reported.
@@ -21,16 +25,91 @@ const BRANCHES: [u16; 10] = {
     let [call, call_absolute, relative, absolute] = opcode::CALLS;
     [BRA, BRA_U, BRX, BRXU, BSYNC, RET, call, call_absolute, relative, absolute]
 };
+/// `BAR.ARV` of a register, `SHF`, `ENDCOLLECTIVE`, and the map of an address in shared memory to that of a cluster.
+const ARRIVE: u16 = 0x31d;
+const SHIFT: u16 = 0x819;
+const END_COLLECTIVE: u16 = 0x91b;
+const MAP_SHARED: u16 = 0x8a4;
+/// Places of a shift's operands, and of the bit that selects the upper half.
+const OPERAND: u32 = 24;
+const LOWER_OPERAND: u32 = 64;
+const HIGH: u32 = 80;
+const NO_REGISTER: u128 = 0xff;
 /// Most scoreboards that a plain function sets. Observed: from 12 on the choice may be another.
 const FEW_SCOREBOARDS: usize = 8;
 
+/// Does nvlink schedule the code of this object again, as its own compiler would have done?
+pub(super) fn is_older(object: &Object<'_>, rules: &Rules) -> bool {
+    rules.longest_delays_first && object.toolkit < rules.finalizer
+}
+
 /// The code that is scheduled: delays as this release orders them.
-pub(super) fn ordered<'d>(object: &Object<'d>, rules: &Rules, compiled: &'d [u8]) -> Cow<'d, [u8]> {
+pub(super) fn ordered<'d>(object: &Object<'d>, rules: &Rules, compiled: &'d [u8], capsule: &[u8]) -> Cow<'d, [u8]> {
     let mut code = Cow::Borrowed(compiled);
-    if rules.longest_delays_first && object.toolkit < rules.finalizer {
-        order_delays(code.to_mut());
+    if is_older(object, rules) {
+        order_delays(code.to_mut(), capsule);
+        shift_counts(code.to_mut());
     }
     code
+}
+
+/// An arrival at a barrier under a collective counts its threads and keeps the count shifted. The older compilers take the count as the upper half of a
+/// 64-bit shift, nvlink 13.0 as a plain operand.
+fn shift_counts(code: &mut [u8]) {
+    let (words, _) = code.as_chunks_mut::<16>();
+    let operation = |word: &[u8; 16]| u16::from_le_bytes([word[0], word[1]]) & 0xfff;
+    for at in 2..words.len().saturating_sub(1) {
+        let Some([barrier, shift, end]) = words.get_mut(at - 1..at + 2).and_then(|w| w.first_chunk_mut()) else {
+            return;
+        };
+        if [operation(barrier), operation(shift), operation(end)] != [ARRIVE, SHIFT, END_COLLECTIVE] {
+            continue;
+        }
+        let old = u128::from_le_bytes(*shift);
+        let upper = old >> LOWER_OPERAND & 0xff;
+        if old >> HIGH & 1 == 1 && old >> OPERAND & 0xff == NO_REGISTER {
+            let new = old & !(0xff << OPERAND | 0xff << LOWER_OPERAND | 1 << HIGH) | upper << OPERAND | NO_REGISTER << LOWER_OPERAND;
+            *shift = new.to_le_bytes();
+        }
+    }
+}
+
+/// Is there an expansion that nvlink makes in another way: an address in the shared memory of a cluster?
+fn expands_otherwise(code: &[u8], capsule: &[u8]) -> bool {
+    let Ok(capsule) = Capsule::read(capsule) else { return false };
+    let words = code.as_chunks::<16>().0;
+    let mut first = 0usize;
+    capsule.instructions().flatten().any(|(_, instruction)| {
+        let count = instruction.sass_count() as usize;
+        let maps = |word: &[u8; 16]| u16::from_le_bytes([word[0], word[1]]) & 0xfff == MAP_SHARED;
+        let found = count > 1
+            && words
+                .get(first..first.saturating_add(count))
+                .is_some_and(|words| words.iter().any(maps));
+        first = first.saturating_add(count);
+        found
+    })
+}
+
+/// The code as nvlink schedules it again. Where the model of the older compiler does not reproduce the code, it is scheduled as if the compiler was the linker's
+/// own, which is in doubt.
+pub(super) fn rewritten(code: &[u8], capsule: &[u8], context: &mut KernelContext, doubt: &mut Option<String>) -> Rewrite {
+    context.older = true;
+    let rewritten = culd_sass::rewrite(code, context);
+    context.older = false;
+    if expands_otherwise(code, capsule) {
+        doubt.get_or_insert(SCHEDULED_AGAIN.into());
+    }
+    let Rewrite::Unsure(unsure) = rewritten else { return rewritten };
+    let rewritten = culd_sass::rewrite(code, context);
+    let new = match &rewritten {
+        Rewrite::Rewritten { code, .. } => code,
+        _ => code,
+    };
+    if !plain(new, capsule) {
+        doubt.get_or_insert(format!("{SCHEDULED_AGAIN} ({unsure})"));
+    }
+    rewritten
 }
 
 /// Is there nothing that a scheduler decides: no branches, no expanded instructions, few scoreboards?
