@@ -43,5 +43,5 @@ pub use waits::{without, without_pauses};
 #[doc(hidden)]
 pub mod study {
     pub use crate::clock::{Arrival, arrivals};
-    pub use crate::rewrite::{Choice, Study, choices, study};
+    pub use crate::rewrite::study::{Choice, Study, choices, study};
 }

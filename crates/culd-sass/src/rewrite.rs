@@ -9,6 +9,9 @@
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
 //! 6. Prove the result with the hazard checker ([`crate::check`]). A result that fails is never returned.
 
+mod stalls;
+pub(crate) mod study;
+
 use crate::context::KernelContext;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +26,7 @@ use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait, keeps_pending, waits_for_all};
 use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
 use crate::turns;
+use stalls::{hurry, relieve};
 
 /// Code is padded to this and then by eight more instructions.
 const CODE_ALIGN: usize = 128;
@@ -258,132 +262,6 @@ fn aim_at_kept(mut kept: Vec<Insn>, indirect: &BTreeMap<u32, Vec<u32>>) -> (Vec<
     (kept, indirect)
 }
 
-/// What the model thinks of a function, for the study of its errors.
-#[derive(Debug)]
-pub struct Study {
-    /// The instructions, without deleted ones and padding.
-    pub insns: Vec<Insn>,
-    /// First instruction of every block and the blocks that follow.
-    pub blocks: Vec<(usize, Vec<usize>)>,
-    /// Blocks in the order of their visits.
-    pub order: Vec<usize>,
-    /// Fields with the stack pointer: should be the input's.
-    pub alive: Vec<Control>,
-    /// Fields without it: should be the linker's.
-    pub new: Vec<Control>,
-    /// The same without a look at the compiler's numbers.
-    pub fresh: Vec<Control>,
-    /// As an older compiler.
-    pub old: Vec<Control>,
-}
-
-/// Runs the allocator on a function without any of the checks.
-#[must_use]
-pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
-    let mut insns = decode_all(code)?;
-    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
-    insns.truncate(used);
-    let dead = dead_stack_pointer(&insns);
-    let deletable = deletable_prefixes(&insns);
-    let (kept, _) = split(insns, &deletable).ok()?;
-    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
-    let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
-    let setters = Setters::new(&insns, &cfg);
-    let order = visit_order(&cfg);
-    let mut policy = Policy::new(&insns, &cfg, &setters, &order, context.older);
-    if context.looks_ahead {
-        policy.look_ahead(&cfg, &setters, &order);
-    }
-    let mut before = function(&insns, &cfg, &setters, &policy);
-    before.older = context.older;
-    let old = free(&before, &order, None).fields;
-    let lesson = learn(&before, &order);
-    if context.older {
-        policy.repeat_in_collectives(&insns, &cfg);
-    }
-    let function = function(&insns, &cfg, &setters, &policy);
-    let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
-    let alive = free(&function, &order, None).fields;
-    let new = allocate(&function, &order, dead, Some(&lesson.seen)).fields;
-    let fresh = allocate(&function, &order, dead, None).fields;
-    let new = settle(&insns, &cfg, &setters, &mut policy, dead, Some(&lesson.seen), &|_| false).map_or(new, |new| new.fields);
-    let mut policy = Policy::new(&insns, &cfg, &setters, &order, context.older);
-    if context.older {
-        policy.repeat_in_collectives(&insns, &cfg);
-    }
-    let fresh = settle(&insns, &cfg, &setters, &mut policy, dead, None, &|_| false).map_or(fresh, |new| new.fields);
-    let finish = |mut fields: Vec<Control>, dead: Option<SetterId>| {
-        let dead = dead.map(|id| setters.get(id).insn);
-        let _ = relieve(&insns, &cfg, &mut fields, dead);
-        hurry(&insns, &mut fields, dead);
-        fields
-    };
-    let (alive, new, fresh) = (finish(alive, None), finish(new, dead), finish(fresh, dead));
-    let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
-    Some(Study {
-        blocks: cfg.blocks.iter().map(follow).collect(),
-        order: order.iter().map(|b| b.index()).collect(),
-        alive,
-        new,
-        fresh,
-        old,
-        insns,
-    })
-}
-
-/// A choice of a number by the model, with the compiler's numbers everywhere before it.
-#[derive(Debug, Clone, Copy)]
-pub struct Choice {
-    /// The instruction.
-    pub insn: usize,
-    /// Its operands, not its result.
-    pub read: bool,
-    /// How the number was chosen.
-    pub how: &'static str,
-    /// The compiler chose the same.
-    pub right: bool,
-    /// The model's number.
-    pub number: u8,
-}
-
-/// All choices of a function, and the instructions whose waits are not the compiler's.
-#[must_use]
-pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<Choice>, Vec<usize>)> {
-    let mut insns = decode_all(code)?;
-    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
-    insns.truncate(used);
-    let deletable = deletable_prefixes(&insns);
-    let (kept, _) = split(insns, &deletable).ok()?;
-    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
-    if insns.iter().any(|i| i.unknown.is_some()) {
-        return None;
-    }
-    let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
-    let setters = Setters::new(&insns, &cfg);
-    let order = visit_order(&cfg);
-    let mut policy = Policy::new(&insns, &cfg, &setters, &order, context.older);
-    if context.looks_ahead {
-        policy.look_ahead(&cfg, &setters, &order);
-    }
-    let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order);
-    let (list, waits) = lesson.seen.judged();
-    let list = setters
-        .ids()
-        .zip(list)
-        .map(|(id, (how, right, number))| {
-            let s = setters.get(id);
-            Choice {
-                insn: s.insn,
-                read: s.kind == Kind::Read,
-                how,
-                right,
-                number,
-            }
-        })
-        .collect();
-    Some((insns.clone(), list, waits))
-}
-
 /// New scoreboard fields for all instructions, if a stack pointer at an offset is dead and the `EXIT`s that `fenced` names get fences.
 fn reallocate(
     insns: &[Insn],
@@ -473,7 +351,8 @@ fn reallocate(
         // Which operands and restored registers share a number before a return is not known.
         let changed = insns.iter().zip(&fields).position(|(insn, fields)| insn.control != *fields);
         let restored = || insns.iter().position(|insn| insn.name == "LDL");
-        if let Some(k) = changed.or_else(restored) {
+        let several = || insns.iter().position(|insn| calls(insn) && insn.control.wait.count_ones() > 1);
+        if let Some(k) = changed.or_else(restored).or_else(several) {
             return Err(unsure(Reason::Overflow, insns[k].offset));
         }
     }
@@ -596,23 +475,6 @@ fn moved_count(f: &Function<'_>, fields: &[Control]) -> Option<u32> {
     (0..f.insns.len()).find_map(moved)
 }
 
-/// An instruction stalls at least two cycles when the next one waits for a scoreboard that it sets. The load of a dead stack pointer sets none.
-fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
-    for k in 1..fields.len() {
-        let (wait, before) = (fields[k].wait, fields[k - 1]);
-        let waits_for = |n: u8| n < SCOREBOARDS && wait >> n & 1 == 1;
-        if before.stall == 1 && (waits_for(before.read) || waits_for(before.write)) {
-            fields[k - 1].stall = 2;
-        }
-    }
-    let Some(k) = dead else { return };
-    let number = insns[k].control.write;
-    let needed = |next: &Insn| next.control.wait >> number & 1 == 1;
-    if fields[k].stall == 2 && number < SCOREBOARDS && insns.get(k + 1).is_some_and(needed) {
-        fields[k].stall = 1;
-    }
-}
-
 /// The end of a block that waits, without a conflict, for operands that the instruction before it reads. Compilers before 13.0 do so; when nvlink does is not known.
 fn waits_at_once(insns: &[Insn], cfg: &Cfg, policy: &Policy, setters: &Setters<'_>) -> Option<usize> {
     let ends = cfg.blocks.iter().filter(|b| b.end > b.start + 1).map(|b| b.end - 1);
@@ -639,53 +501,6 @@ fn taken_in_collective(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<
             if changed && [read, write].into_iter().any(|n| n < SCOREBOARDS && held >> n & 1 == 1) {
                 return Some(k);
             }
-        }
-    }
-    None
-}
-
-/// Cycles from a uniform load of a constant to a plain one; one more if it is of 64 bits or more.
-const UNIFORM_LOAD_CYCLES: u32 = 6;
-const WIDE: u8 = 5;
-
-/// An instruction that stalls two cycles because the next one waited for a scoreboard that it sets, and no longer does, stalls one. A uniform load of a
-/// constant is far enough from the plain load after it: the instruction before that one stalls longer. After other instructions it is not known whether
-/// something is too near; the first of them is returned.
-fn relieve(insns: &[Insn], cfg: &Cfg, fields: &mut [Control], dead: Option<usize>) -> Option<usize> {
-    let waits = |control: &Control, next: &Control| {
-        let waits_for = |n: u8| n < SCOREBOARDS && next.wait >> n & 1 == 1;
-        waits_for(control.read) || waits_for(control.write)
-    };
-    for k in 0..insns.len().saturating_sub(1) {
-        let (old, next) = (&insns[k], &insns[k + 1]);
-        let relieved = old.control.stall == 2 && waits(&old.control, &next.control) && !waits(&fields[k], &fields[k + 1]);
-        if !relieved || dead == Some(k) {
-            continue;
-        }
-        if old.name != "LDCU" || fields[k].stall != 2 {
-            return Some(k);
-        }
-        fields[k].stall = 1;
-        let apart = UNIFORM_LOAD_CYCLES + u32::from(old.bits(73, 3) >= WIDE);
-        let end = cfg.blocks[cfg.block_of[k].index()].end;
-        // The shorter stall accounts for one cycle; what happens where more are missing, or where the block ends before, is not known.
-        let mut cycles = 0;
-        let mut near = Some(k);
-        for j in k + 1..end {
-            cycles += u32::from(fields[j - 1].stall);
-            near = match insns[j].name {
-                _ if cycles >= apart => None,
-                "LDC" if j > k + 1 && cycles + 1 == apart => {
-                    fields[j - 1].stall += 1;
-                    None
-                }
-                "LDC" | "LDCU" | "S2R" | "S2UR" => return Some(k),
-                _ => continue,
-            };
-            break;
-        }
-        if near.is_some() {
-            return near;
         }
     }
     None

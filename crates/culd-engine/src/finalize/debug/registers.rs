@@ -5,7 +5,8 @@
 //! 1. The lists of the inputs one after the other.
 //! 2. The first list of a name is that of the first function of the output with this name; ranges in further ones and of dead functions are
 //!    cleared. nvlink quirk: it is the first one although the code may come from another input (a replaced copy, static functions of one name).
-//! 3. Ranges of the function's own list move with its code; one that starts at a deleted instruction starts at the last one before it that stays.
+//! 3. Ranges of the function's own list move with its code; one that starts at a deleted instruction, or at one before a deleted pause of an
+//!    older compiler, starts at the last one before it that stays.
 //! 4. Ranges of a list for other code are translated from the Mercury list: places where no Mercury instruction of the code starts
 //!    become 0. Both lists have the same records; the SASS list has them by register and start. Of a Mercury instruction whose SASS ends with
 //!    `ENDCOLLECTIVE`, the last place is that of the instruction before it.
@@ -57,7 +58,9 @@ impl List<'_> {
         if function.object == object.id {
             let place = |offset| function.place_instruction(offset);
             // A range starts with the instruction before the first one that has the value; a deleted one makes way for the one before.
-            let start = |offset| match function.is_deleted(offset) {
+            // An older compiler counts the pause after a `WARPSYNC`, which is deleted, as part of what follows.
+            let is_older = object.toolkit < output.link.mode.rules.finalizer;
+            let start = |offset: u64| match function.is_deleted(offset) || is_older && function.is_deleted(offset + INSTRUCTION) {
                 true => place(offset).saturating_sub(INSTRUCTION),
                 false => place(offset),
             };
