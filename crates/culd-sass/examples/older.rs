@@ -106,12 +106,13 @@ fn main() {
             if args.iter().any(|a| a == "-o") && !repro_old {
                 let k = study.old.iter().zip(&input).position(|(a, b)| board(a) != board(b)).unwrap_or(0);
                 println!(
-                    "OLD {path} {} {} at {:#x} {} {}",
+                    "OLD {path} {} {} at {:#x} {} {:?} {:?}",
                     pair.name,
                     study.insns.len(),
                     k * 16,
                     study.insns[k].name,
-                    format!("{:?} {:?}", study.old[k], input[k])
+                    study.old[k],
+                    input[k]
                 );
             }
             if verbose {
