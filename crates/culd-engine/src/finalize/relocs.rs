@@ -8,13 +8,14 @@ use crate::arrange::OutputPlan;
 use crate::finalize::code::function::Function;
 use crate::finalize::code::functions::Functions;
 use crate::finalize::code::jump;
-use crate::finalize::code::offsets::mercury_places;
+use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
 use crate::finalize::linked::{Kept, Linked, is_reserved, symbol_number};
 use crate::finalize::sass::Sass;
 use crate::ids::SectionId;
 use crate::records::Class;
 use cubin::raw::Rela;
 use cubin::reloc::{MERCURY_CODE_ADDRESSES, unified_replacement};
+use culd_sass::decode::opcode::WARPSYNC_COLLECTIVE;
 use zerocopy::IntoBytes;
 
 /// SASS types of Mercury types in data.
@@ -160,12 +161,28 @@ fn resolved(output: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[
         )),
         None if k.kind == R_MERCURY_ABS32 => {
             let (_, sass) = places.range(..=k.offset).next_back()?;
-            let is_move = moves.binary_search(sass).is_ok();
+            // Of a collective it is the instruction inside.
+            let sass = if begins_collective(output, function?, *sass) {
+                sass + INSTRUCTION
+            } else {
+                *sass
+            };
+            let is_move = moves.binary_search(&sass).is_ok();
             let kind = if is_move { R_CUDA_ABS32_32 } else { R_CUDA_ABS24_40 };
-            let offset = place(*sass);
+            let offset = place(sass);
             Some(relocation(output, k, offset, kind, k.addend))
         }
         None => None,
     };
     listed.iter().filter_map(entry).collect()
+}
+
+/// Is there a `WARPSYNC` of a collective at an offset of the input's code?
+fn begins_collective(output: &OutputPlan<'_, '_>, function: &Function, at: u64) -> bool {
+    let object = output.link.inputs.objects.get(function.object);
+    let code = object
+        .and_then(|o| o.sass.get(function.section as usize))
+        .map_or(&[][..], |s| s.data);
+    let word = usize::try_from(at).ok().and_then(|at| code.get(at..)?.first_chunk::<2>());
+    word.is_some_and(|word| u16::from_le_bytes(*word) & 0xfff == WARPSYNC_COLLECTIVE)
 }
