@@ -23,8 +23,9 @@ use crate::names::SeededState;
 use crate::object::Object;
 use hashbrown::{HashMap, HashSet};
 
-/// Opcode of `ENDCOLLECTIVE`.
+/// Opcodes.
 const END_COLLECTIVE: u16 = 0x91b;
+const NOP: u16 = 0x918;
 
 /// The bytes of the section.
 pub(crate) fn ranges(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
@@ -80,7 +81,7 @@ impl List<'_> {
         let input = output.link.inputs.objects.get(function.object)?;
         let places = mercury_places(input, function.section)?;
         let sass = input.sass.get(function.section as usize)?.data;
-        // A range ends with the last of the SASS instructions of a Mercury instruction, and starts one before the first of the next.
+        // A range ends with the last of the SASS instructions of a Mercury instruction, and starts one before the first of the next that is no delay.
         let next = |at: u64| places.range(at + 1..).next();
         let last = |at: u64| {
             let last = next(at)?.1.checked_sub(INSTRUCTION)?;
@@ -89,7 +90,14 @@ impl List<'_> {
         };
         let place = |sass: Option<u64>| sass.map_or(0, |sass| function.place_instruction(sass));
         let known = |at: u64| places.contains_key(&at).then_some(at);
-        let start = |at: u64| Some(*next(known(at)?)?.1);
+        let start = |at: u64| {
+            let (next_at, first) = next(known(at)?)?;
+            let end = next(*next_at).map_or(first + INSTRUCTION, |n| *n.1);
+            let main = (*first..end)
+                .step_by(INSTRUCTION as usize)
+                .find(|at| opcode(sass, *at) != Some(NOP));
+            Some(main.unwrap_or(*first))
+        };
         let end = |at: u64| last(known(at)?);
         // Observed: the instruction before is that of the new code, a fence before an `EXIT` for example.
         let before = |place: u64| place.saturating_sub(INSTRUCTION);
