@@ -2,8 +2,8 @@
 //!
 //! 1. Visit the blocks in a given order. A block starts with the pending setters of its already visited predecessors.
 //! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
-//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set. At the end of a block
-//!    there is no policy wait for a number that the last instruction sets: what was on it stays pending.
+//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set. Policy waits at the
+//!    end of a block pass over a number that the last instruction sets: its setters remain pending.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share ([`share`]).
 //!    Results of textures are not joined, their operands are. The highest numbers are set apart: 5 for textures, where there are any; the one below, or
 //!    else 5, for values of long loads that leave their block. In a kernel without long loads every value may have that number. Operand reads that leave
@@ -144,8 +144,8 @@ pub(crate) fn learn(f: &Function<'_>, order: &[BlockId]) -> Allocation {
 }
 
 /// Allocates with all setters, without a look at the compiler's numbers.
-pub(crate) fn free(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
-    Run::new(f, dead).finish(order)
+pub(crate) fn free(f: &Function<'_>, order: &[BlockId]) -> Allocation {
+    Run::new(f, None).finish(order)
 }
 
 /// What `pick` needs to know about the setter that wants a number.

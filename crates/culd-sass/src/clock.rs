@@ -43,7 +43,7 @@ enum End {
     /// With a branch.
     #[default]
     Branch,
-    /// With an instruction for control flow that is no branch.
+    /// With an instruction for control flow that is not a branch.
     Control,
     /// Before a label.
     Label,

@@ -45,6 +45,8 @@ pub mod opcode {
     pub const RET: u16 = 0x950;
     /// `WARPSYNC` of all threads, or of a mask that is a constant.
     pub const WARPSYNC: u16 = 0x948;
+    /// `ENDCOLLECTIVE`, after the instruction of a collective.
+    pub const END_COLLECTIVE: u16 = 0x91b;
     /// `WARPSYNC.COLLECTIVE` and `.EXCLUSIVE`.
     pub const WARPSYNC_COLLECTIVE: u16 = 0x348;
     /// The forms of `CALL`.

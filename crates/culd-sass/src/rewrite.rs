@@ -24,7 +24,7 @@ use crate::ends::missing_waits;
 use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait, keeps_pending, waits_for_all};
-use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
+use crate::setter::{Kind, STACK_POINTER, SetterId, Setters, loads_stack_pointer};
 use crate::turns;
 use stalls::{hurry, relieve};
 
@@ -33,9 +33,6 @@ const CODE_ALIGN: usize = 128;
 
 /// `NOP` used for padding when the input has none.
 pub(crate) const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
-
-/// Low 24 bits of `LDC R1, c[..]`, unguarded: the load of the stack pointer.
-const LOAD_STACK_POINTER: u128 = 0x01_7b82;
 
 /// The load of the stack pointer is in the first instructions.
 const PROLOGUE: usize = 64;
@@ -199,10 +196,7 @@ pub fn loads_dead_stack_pointer(code: &[u8]) -> bool {
 
 /// Offset of the load of a stack pointer that nothing uses.
 fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
-    let load = insns
-        .iter()
-        .take(PROLOGUE)
-        .find(|insn| insn.raw & 0xff_ffff == LOAD_STACK_POINTER)?;
+    let load = insns.iter().take(PROLOGUE).find(|insn| loads_stack_pointer(insn))?;
     // A load that also claims its operands is code without a schedule: every instruction waits for everything, and that stays.
     let owns_scoreboard = load.control.write != NO_SCOREBOARD && load.control.read == NO_SCOREBOARD;
     let elsewhere = insns
@@ -285,7 +279,7 @@ fn reallocate(
         true => {
             let mut before = function(insns, cfg, &setters, &policy);
             before.older = true;
-            let fields = free(&before, &order, None).fields;
+            let fields = free(&before, &order).fields;
             if let Some((insn, _)) = insns.iter().zip(&fields).find(|(insn, fields)| insn.control != **fields) {
                 return Err(unsure(Reason::SelfCheck, insn.offset));
             }

@@ -236,6 +236,11 @@ fn read_before(insn: &Insn) -> &'static [&'static str] {
     READ_BEFORE.iter().find(|row| row.0 == insn.name).map_or(&[], |row| row.1)
 }
 
+/// Is it `LDC R1, c[..]`, unguarded: the load of the stack pointer?
+pub(crate) fn loads_stack_pointer(insn: &Insn) -> bool {
+    insn.raw & 0xff_ffff == 0x01_7b82
+}
+
 impl<'a> Setters<'a> {
     pub(crate) fn new(insns: &'a [Insn], cfg: &'a Cfg) -> Self {
         let touched: Vec<RegSet> = insns.iter().map(Insn::touched).collect();

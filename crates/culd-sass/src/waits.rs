@@ -24,7 +24,7 @@ const PREDICATE_CYCLES: u32 = 13;
 const SELECTS: [&str; 2] = ["SEL", "FSEL"];
 const LONGEST_STALL: u8 = 15;
 
-/// The code without the instructions at `deleted`, which is sorted, and where the others went. `None` if it cannot be taken apart, or one of them is no plain `NOP`.
+/// The code without the instructions at `deleted`, which is sorted, and the new offsets of the others. `None` if it cannot be decoded, or one of them is not a plain `NOP`.
 #[must_use]
 pub fn without(code: &[u8], deleted: &[u32]) -> Option<(Vec<u8>, OffsetMap)> {
     shortened(decode_all(code)?, code.len(), deleted)

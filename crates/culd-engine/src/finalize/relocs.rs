@@ -5,7 +5,7 @@
 //! sections write their own.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::function::Function;
+use crate::finalize::code::function::{Function, opcode_at};
 use crate::finalize::code::functions::Functions;
 use crate::finalize::code::jump;
 use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
@@ -180,9 +180,6 @@ fn resolved(output: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[
 /// Is there a `WARPSYNC` of a collective at an offset of the input's code?
 fn begins_collective(output: &OutputPlan<'_, '_>, function: &Function, at: u64) -> bool {
     let object = output.link.inputs.objects.get(function.object);
-    let code = object
-        .and_then(|o| o.sass.get(function.section as usize))
-        .map_or(&[][..], |s| s.data);
-    let word = usize::try_from(at).ok().and_then(|at| code.get(at..)?.first_chunk::<2>());
-    word.is_some_and(|word| u16::from_le_bytes(*word) & 0xfff == WARPSYNC_COLLECTIVE)
+    let sass = object.and_then(|o| o.sass.get(function.section as usize));
+    sass.is_some_and(|s| opcode_at(s.data, at) == Some(WARPSYNC_COLLECTIVE))
 }

@@ -10,7 +10,7 @@
 //! 6. From 13.1 on, what the next block needs is needed at the end of this one.
 
 use super::{Live, Run, SlotRequest};
-use crate::setter::{Class, Kind, SetterId};
+use crate::setter::{Class, Kind, SetterId, loads_stack_pointer};
 
 /// Cycles by which results of earlier blocks may arrive sooner with new fences, as far as is known.
 const DELAYS: [i64; 3] = [6, 8, i32::MAX as i64];
@@ -36,10 +36,6 @@ fn older_cost(cycles: i64, need: i64, list: &[(SetterId, Option<usize>)], local:
     }
 }
 
-/// `LDC R1, c[..]`, unguarded.
-const STACK_POINTER_MASK: u128 = 0xff_ffff;
-const LOAD_STACK_POINTER: u128 = 0x01_7b82;
-
 impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     pub(super) fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
@@ -54,7 +50,7 @@ impl Run<'_> {
         };
         let number = self.share(request, usize::MAX, limit, live);
         // Observed: the number of a live stack pointer is not shared in some cases.
-        let is_pointer = |s: SetterId| self.f.insns[self.f.setters.get(s).insn].raw & STACK_POINTER_MASK == LOAD_STACK_POINTER;
+        let is_pointer = |s: SetterId| loads_stack_pointer(&self.f.insns[self.f.setters.get(s).insn]);
         let shares = live
             .get(usize::from(number))
             .is_some_and(|list| list.iter().any(|(s, _)| is_pointer(*s)));

@@ -1,7 +1,7 @@
 //! The wait masks, when all setters have their numbers.
 //!
 //! 1. Flow the pending setters of every number through the graph, in the order of the visits, until nothing changes: only what comes around a loop is
-//!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would stay pending behind it.
+//!    not yet there when a block is looked at first. What passes a block because a wait there is still missing would remain pending after it.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy. In the first block of a loop it also does if it
 //!    sets the number itself and did not choose to join what is pending there, around the loop; and at the end of that block for what came around the loop
 //!    and is new: not what only signals (an atomic without a result) where another on its number does since before the loop, nor what only reads operands

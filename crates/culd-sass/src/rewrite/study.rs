@@ -3,7 +3,7 @@
 use super::stalls::{hurry, relieve};
 use super::{aim_at_kept, dead_setter, dead_stack_pointer, function, settle, split};
 use crate::alloc::{allocate, free, learn};
-use crate::cfg::Cfg;
+use crate::cfg::{Cfg, IndirectTargets};
 use crate::context::KernelContext;
 use crate::decode::{Control, Insn, decode_all, opcode};
 use crate::fence::deletable_prefixes;
@@ -30,9 +30,8 @@ pub struct Study {
     pub old: Vec<Control>,
 }
 
-/// Runs the allocator on a function without any of the checks.
-#[must_use]
-pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
+/// The instructions without padding and fence prefixes, the indirect branches, and the offset of the load of a dead stack pointer.
+fn without_prefixes(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, IndirectTargets, Option<u32>)> {
     let mut insns = decode_all(code)?;
     let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
     insns.truncate(used);
@@ -40,6 +39,13 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let deletable = deletable_prefixes(&insns);
     let (kept, _) = split(insns, &deletable).ok()?;
     let (insns, indirect) = aim_at_kept(kept, &context.indirect);
+    Some((insns, indirect, dead))
+}
+
+/// Runs the allocator on a function without any of the checks.
+#[must_use]
+pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
+    let (insns, indirect, dead) = without_prefixes(code, context)?;
     let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
@@ -49,14 +55,14 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     }
     let mut before = function(&insns, &cfg, &setters, &policy);
     before.older = context.older;
-    let old = free(&before, &order, None).fields;
+    let old = free(&before, &order).fields;
     let lesson = learn(&before, &order);
     if context.older {
         policy.repeat_in_collectives(&insns, &cfg);
     }
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
-    let alive = free(&function, &order, None).fields;
+    let alive = free(&function, &order).fields;
     let new = allocate(&function, &order, dead, Some(&lesson.seen)).fields;
     let fresh = allocate(&function, &order, dead, None).fields;
     let new = settle(&insns, &cfg, &setters, &mut policy, dead, Some(&lesson.seen), &|_| false).map_or(new, |new| new.fields);
@@ -102,12 +108,7 @@ pub struct Choice {
 /// All choices of a function, and the instructions whose waits are not the compiler's.
 #[must_use]
 pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<Choice>, Vec<usize>)> {
-    let mut insns = decode_all(code)?;
-    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
-    insns.truncate(used);
-    let deletable = deletable_prefixes(&insns);
-    let (kept, _) = split(insns, &deletable).ok()?;
-    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
+    let (insns, indirect, _) = without_prefixes(code, context)?;
     if insns.iter().any(|i| i.unknown.is_some()) {
         return None;
     }

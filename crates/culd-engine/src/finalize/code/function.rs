@@ -96,7 +96,7 @@ impl Function {
 }
 
 /// Opcode of the instruction at an offset.
-pub(super) fn opcode_at(code: &[u8], offset: u64) -> Option<u16> {
+pub(crate) fn opcode_at(code: &[u8], offset: u64) -> Option<u16> {
     let low = code.get(usize::try_from(offset).ok()?..)?.first_chunk()?;
     Some(u16::from_le_bytes(*low) & 0xfff)
 }

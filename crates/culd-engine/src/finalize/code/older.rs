@@ -25,10 +25,9 @@ const BRANCHES: [u16; 10] = {
     let [call, call_absolute, relative, absolute] = opcode::CALLS;
     [BRA, BRA_U, BRX, BRXU, BSYNC, RET, call, call_absolute, relative, absolute]
 };
-/// `BAR.ARV` of a register, `SHF`, `ENDCOLLECTIVE`, and the map of an address in shared memory to that of a cluster.
+/// `BAR.ARV` of a register, `SHF`, and the map of an address in shared memory to that of a cluster.
 const ARRIVE: u16 = 0x31d;
 const SHIFT: u16 = 0x819;
-const END_COLLECTIVE: u16 = 0x91b;
 const MAP_SHARED: u16 = 0x8a4;
 /// Places of a shift's operands, and of the bit that selects the upper half.
 const OPERAND: u32 = 24;
@@ -62,7 +61,7 @@ fn shift_counts(code: &mut [u8]) {
         let Some([barrier, shift, end]) = words.get_mut(at - 1..at + 2).and_then(|w| w.first_chunk_mut()) else {
             return;
         };
-        if [operation(barrier), operation(shift), operation(end)] != [ARRIVE, SHIFT, END_COLLECTIVE] {
+        if [operation(barrier), operation(shift), operation(end)] != [ARRIVE, SHIFT, opcode::END_COLLECTIVE] {
             continue;
         }
         let old = u128::from_le_bytes(*shift);

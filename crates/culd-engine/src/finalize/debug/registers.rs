@@ -12,7 +12,7 @@
 //!    `ENDCOLLECTIVE`, the last place is that of the instruction before it.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::function::Function;
+use crate::finalize::code::function::{Function, opcode_at};
 use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
 use crate::finalize::code::sources::{function_name, inputs};
@@ -21,11 +21,8 @@ use crate::finalize::register_lists::NAME;
 use crate::finalize::register_lists::lists;
 use crate::names::SeededState;
 use crate::object::Object;
+use culd_sass::decode::opcode::{END_COLLECTIVE, NOP};
 use hashbrown::{HashMap, HashSet};
-
-/// Opcodes.
-const END_COLLECTIVE: u16 = 0x91b;
-const NOP: u16 = 0x918;
 
 /// The bytes of the section.
 pub(crate) fn ranges(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
@@ -81,11 +78,11 @@ impl List<'_> {
         let input = output.link.inputs.objects.get(function.object)?;
         let places = mercury_places(input, function.section)?;
         let sass = input.sass.get(function.section as usize)?.data;
-        // A range ends with the last of the SASS instructions of a Mercury instruction, and starts one before the first of the next that is no delay.
+        // A range ends with the last of the SASS instructions of a Mercury instruction, and starts one before the first of the next that is not a delay.
         let next = |at: u64| places.range(at + 1..).next();
         let last = |at: u64| {
             let last = next(at)?.1.checked_sub(INSTRUCTION)?;
-            let ends_collective = opcode(sass, last)? == END_COLLECTIVE && last > *places.get(&at)?;
+            let ends_collective = opcode_at(sass, last)? == END_COLLECTIVE && last > *places.get(&at)?;
             last.checked_sub(if ends_collective { INSTRUCTION } else { 0 })
         };
         let place = |sass: Option<u64>| sass.map_or(0, |sass| function.place_instruction(sass));
@@ -95,7 +92,7 @@ impl List<'_> {
             let end = next(*next_at).map_or(first + INSTRUCTION, |n| *n.1);
             let main = (*first..end)
                 .step_by(INSTRUCTION as usize)
-                .find(|at| opcode(sass, *at) != Some(NOP));
+                .find(|at| opcode_at(sass, *at) != Some(NOP));
             Some(main.unwrap_or(*first))
         };
         let end = |at: u64| last(known(at)?);
@@ -103,10 +100,4 @@ impl List<'_> {
         let before = |place: u64| place.saturating_sub(INSTRUCTION);
         Some(twins.iter().map(|r| (before(place(start(r.start))), place(end(r.end)))).collect())
     }
-}
-
-/// The opcode of the instruction at an offset.
-fn opcode(sass: &[u8], at: u64) -> Option<u16> {
-    let word = sass.get(usize::try_from(at).ok()?..)?.first_chunk::<2>()?;
-    Some(u16::from_le_bytes(*word) & 0xfff)
 }
