@@ -122,11 +122,16 @@ pub struct Stages<N, R, J> {
 
 /// Most inputs that are parsed together.
 const CHUNK: usize = 128;
+/// The same where many threads parse: for each of them so many, because all wait for each other at the end of a chunk.
+const CHUNK_OF_THREAD: usize = 16;
+/// And no more than this.
+const LARGEST_CHUNK: usize = 256;
 /// Bytes after which a chunk ends.
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// Cuts the inputs into chunks.
-fn chunks<'i, 'd>(mut rest: &'i [Input<'d>]) -> impl Iterator<Item = &'i [Input<'d>]> {
+fn chunks<'i, 'd>(mut rest: &'i [Input<'d>], threads: usize) -> impl Iterator<Item = &'i [Input<'d>]> {
+    let most = threads.saturating_mul(CHUNK_OF_THREAD).clamp(CHUNK, LARGEST_CHUNK);
     std::iter::from_fn(move || {
         let mut bytes = 0usize;
         let fits = |input: &&Input<'_>| {
@@ -134,7 +139,7 @@ fn chunks<'i, 'd>(mut rest: &'i [Input<'d>]) -> impl Iterator<Item = &'i [Input<
             bytes = bytes.saturating_add(input.data.len());
             fits
         };
-        let count = rest.iter().take(CHUNK).take_while(fits).count();
+        let count = rest.iter().take(most).take_while(fits).count();
         let (chunk, others) = rest.split_at_checked(count)?;
         rest = others;
         (!chunk.is_empty()).then_some(chunk)
@@ -179,7 +184,7 @@ pub fn admit<'d, T: Send, F: Send>(
     let mut numbering = Numbering::default();
     let mut objects = Table::new();
     objects.reserve(inputs.len());
-    let mut chunks = chunks(inputs);
+    let mut chunks = chunks(inputs, threads.count());
     let (mut parsed, mut named, mut resolved) = (None, None, None);
     // Chunks follow each other through the same memory.
     let (mut spare_parsed, mut spare_objects) = (Vec::new(), Vec::new());
@@ -380,8 +385,14 @@ mod tests {
                 data: &large,
             },
         );
-        let sizes: Vec<usize> = chunks(&inputs).map(<[_]>::len).collect();
-        assert_eq!(sizes, [4, CHUNK, CHUNK - 2]);
-        assert_eq!(chunks(&[]).count(), 0);
+        let sizes = |threads| chunks(&inputs, threads).map(<[_]>::len).collect::<Vec<usize>>();
+        for few in [0, 1, 8] {
+            assert_eq!(sizes(few), [4, CHUNK, CHUNK - 2]);
+        }
+        assert_eq!(sizes(9), [4, 9 * CHUNK_OF_THREAD, 2 * CHUNK - 2 - 9 * CHUNK_OF_THREAD]);
+        for many in [16, 64, usize::MAX] {
+            assert_eq!(sizes(many), [4, 2 * CHUNK - 2]);
+        }
+        assert_eq!(chunks(&[], 16).count(), 0);
     }
 }

@@ -30,9 +30,14 @@ impl Threads {
         self.several
     }
 
+    /// How many threads work.
+    pub fn count(self) -> usize {
+        if self.several { rayon::current_num_threads() } else { 1 }
+    }
+
     /// True when so many threads work that it pays to split what already runs beside something else.
     pub fn are_many(self) -> bool {
-        self.several && (cfg!(debug_assertions) || rayon::current_num_threads() > 3)
+        self.several && (cfg!(debug_assertions) || self.count() > 3)
     }
 
     /// The threads for a part of the work.
