@@ -120,11 +120,11 @@ pub struct Stages<N, R, J> {
     pub join: J,
 }
 
-/// Most inputs that are parsed together.
+/// Most inputs that are parsed together by few threads.
 const CHUNK: usize = 128;
-/// The same where many threads parse: for each of them so many, because all wait for each other at the end of a chunk.
+/// Inputs per thread where that is more: a chunk ends when its last input is parsed, and other threads are idle until then.
 const CHUNK_OF_THREAD: usize = 16;
-/// And no more than this.
+/// Most inputs that are parsed together by any number of threads.
 const LARGEST_CHUNK: usize = 256;
 /// Bytes after which a chunk ends.
 const CHUNK_BYTES: usize = 8 << 20;

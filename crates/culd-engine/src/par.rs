@@ -37,7 +37,7 @@ impl Threads {
 
     /// True when so many threads work that it pays to split what already runs beside something else.
     pub fn are_many(self) -> bool {
-        self.several && (cfg!(debug_assertions) || self.count() > 3)
+        if cfg!(debug_assertions) { self.several } else { self.count() > 3 }
     }
 
     /// The threads for a part of the work.

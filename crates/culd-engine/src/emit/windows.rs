@@ -2,7 +2,7 @@
 //!
 //! 1. Chunks are grouped into [`Window`]s of up to 256 KiB.
 //! 2. A window is filled where it will stay, or for a [`Sink`] in a small buffer that stays in the cache. A large chunk without patches
-//!    is passed from its source to the sink without a copy.
+//!    is passed from its source to the sink without a copy, in parts of the size of a window: the system writes larger ones more slowly.
 //! 3. Windows do not depend on each other, so they are filled in parallel when it pays.
 
 use super::chunks::{Chunk, ChunkSource};
@@ -161,7 +161,8 @@ impl<'a, C: FileChunks<'a>> WindowWriter<'_, C> {
             && let Some(&id) = self.chunks.ids().get(window.chunks.start)
             && let Some((offset, bytes)) = self.unchanged(id)
         {
-            return sink.write_at(offset, bytes);
+            let mut parts = (offset..).step_by(WINDOW as usize).zip(bytes.chunks(WINDOW as usize));
+            return parts.try_for_each(|(at, part)| sink.write_at(at, part));
         }
         let size = (window.end - window.start) as usize;
         if buffer.len() < size {
@@ -210,4 +211,91 @@ fn split<'i>(image: &'i mut [u8], windows: &[Window]) -> Vec<&'i mut [u8]> {
         (rest, at) = (tail, w.end);
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chunks of which the last is changed while it is written.
+    struct Numbered {
+        sources: Vec<(u64, Vec<u8>)>,
+        ids: Vec<usize>,
+    }
+
+    impl<'a> FileChunks<'a> for &'a Numbered {
+        type Id = usize;
+        fn ids(&self) -> &[usize] {
+            &self.ids
+        }
+        fn span(&self, id: usize) -> Range<u64> {
+            self.chunk(id).map_or(0..0, |chunk| chunk.span())
+        }
+        fn chunk(&self, id: usize) -> Option<Chunk<'a>> {
+            self.sources.get(id).map(|(offset, bytes)| Chunk {
+                offset: *offset,
+                source: ChunkSource::Bytes(bytes),
+            })
+        }
+        fn is_patched(&self, id: usize) -> bool {
+            id + 1 == self.ids.len()
+        }
+        fn write(&self, id: usize, chunk: &Chunk<'a>, place: &mut [u8]) {
+            if let ChunkSource::Bytes(bytes) = chunk.source {
+                place.copy_from_slice(bytes);
+            }
+            if self.is_patched(id) {
+                place.fill(0xff);
+            }
+        }
+    }
+
+    /// What was written, and the largest part.
+    #[derive(Default)]
+    struct Written(Mutex<(Vec<u8>, usize)>);
+
+    impl Sink for Written {
+        fn begin(&self, size: u64) -> io::Result<bool> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).0 = vec![0; size as usize];
+            Ok(true)
+        }
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            crate::emit::copy(&mut written.0, offset, bytes);
+            written.1 = written.1.max(bytes.len());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn large_chunks_are_written_in_parts_and_whole() {
+        let large = WINDOW as usize * 3 + 17;
+        let mut sources = Vec::new();
+        let mut offset = 0;
+        for (number, size) in (1..).zip([64, large, 200, DIRECT as usize, WINDOW as usize, 5, large, DIRECT as usize + 1]) {
+            // Parts that trade places would be seen.
+            let bytes: Vec<u8> = (0..size).map(|at| number + 16 * ((at as u64 / WINDOW) as u8)).collect();
+            sources.push((offset, bytes));
+            offset += size as u64 + 3;
+        }
+        let ids = (0..sources.len()).collect();
+        let chunks = Numbered { sources, ids };
+        let mut expected = vec![0; offset as usize];
+        for (n, (at, bytes)) in chunks.sources.iter().enumerate() {
+            match (&chunks).is_patched(n) {
+                true => crate::emit::copy(&mut expected, *at, &vec![0xff; bytes.len()]),
+                false => crate::emit::copy(&mut expected, *at, bytes),
+            }
+        }
+        for threads in [1, 3] {
+            let threads = Threads::new(0, threads);
+            let sink = Written::default();
+            let receiver = begin(Some(&sink), offset);
+            assert!(matches!(write(&&chunks, offset, threads, receiver), Emitted::Written(Ok(size)) if size == offset));
+            let written = sink.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+            assert!(written.0 == expected, "other bytes");
+            assert_eq!(written.1, WINDOW as usize);
+            assert!(matches!(write(&&chunks, offset, threads, Receiver::Memory), Emitted::Image(image) if image == expected));
+        }
+    }
 }
