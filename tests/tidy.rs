@@ -55,6 +55,7 @@ const CRATES: &[(&str, Order)] = &[
             "cli::map",
             "cli::why",
             "cli::hiargs",
+            "cli::subprocess",
             "cli::side_outputs",
             "cli::aux_inputs",
             "cli::install",

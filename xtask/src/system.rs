@@ -64,6 +64,34 @@ pub(crate) fn stay_on(_: usize) -> Result<()> {
     Err(only("processors are chosen"))
 }
 
+/// Makes this process the parent of those that its children leave behind.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt_orphans() -> Result<()> {
+    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn adopt_orphans() -> Result<()> {
+    Ok(())
+}
+
+/// Waits until no child is left.
+#[cfg(unix)]
+pub(crate) fn wait_for_orphans() -> Result<()> {
+    loop {
+        match nix::sys::wait::wait() {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(nix::errno::Errno::ECHILD) => return Ok(()),
+            Err(other) => return Err(other.into()),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn wait_for_orphans() -> Result<()> {
+    Ok(())
+}
+
 #[cfg(not(target_os = "linux"))]
 fn only(what: &str) -> std::io::Error {
     std::io::Error::other(format!("{what} on Linux only"))

@@ -4,7 +4,7 @@
 //!
 //! Module `cli` is the program; its items are not part of the interface of this library. Called under the name `nvlink`, the program has nvlink's command line, texts and
 //! exit codes; under the name `culd` it is stricter and explains its messages.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,7 +2,8 @@
 //!
 //! 1. The task starts itself once more as a meter, which starts the program: the system reports how much memory the largest of all ended
 //!    children took, so each program needs a parent of its own.
-//! 2. The meter limits the processor time, waits, and prints the costs in one line.
+//! 2. The meter limits the processor time, waits, and prints the costs in one line. The wall time ends with the program; the other costs are also those
+//!    of processes that the program left behind (a large link frees its memory in one): the meter becomes their parent and waits for them.
 //! 3. The floor is a program too: it reads all inputs and writes as many bytes as the linker did, and nothing else.
 
 use crate::system;
@@ -96,11 +97,13 @@ fn meter(args: Vec<OsString>) -> std::io::Result<()> {
     if cores > 0 {
         system::stay_on(cores as usize)?;
     }
+    system::adopt_orphans()?;
     let mut command = Command::new(program);
     command.args(rest).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status()?;
     let wall = start.elapsed();
+    system::wait_for_orphans()?;
     let used = system::costs()?;
     println!(
         "{} {} {} {} {}",

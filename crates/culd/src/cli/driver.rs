@@ -2,7 +2,7 @@
 //!
 //! 1. The program name selects the mode: nvlink or culd. Subcommands of culd.
 //! 2. Parse the command line and determine its meaning.
-//! 3. For a link: libraries, time table, index file, inputs.
+//! 3. For a link: a process of its own if it is large; libraries, time table, index file, inputs.
 //! 4. Errors so far stop here. Link.
 //! 5. Print the messages of the engine.
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
@@ -20,7 +20,7 @@ use crate::cli::parse::LowArgs;
 use crate::cli::report::Report;
 use crate::cli::{
     codes, doctor, environment, explain, help, inspect, install, lto, map, optimized, os, output, parse, report, repro, script, see, shell,
-    side_outputs, why,
+    side_outputs, subprocess, why,
 };
 use culd_base::Stopwatch;
 use culd_engine::explain::dot;
@@ -73,29 +73,34 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         Err(said) => {
             console.say(Severity::Fatal, &said);
             let target = low.text(Id::Arch).map(os::lossy).unwrap_or_default();
-            conclude(&low, Report::unlinked(target), Status::Fatal, &mut console)
+            conclude(&low, Report::unlinked(target), Status::Fatal, &mut console).into()
         }
     }
 }
 
 fn fatal(said: &CliMessage, console: &mut Console) -> ExitCode {
     console.say(Severity::Fatal, said);
-    ExitCode::from(1)
+    FATAL.into()
 }
 
+/// Exit code after a fatal message.
+const FATAL: u8 = Status::Fatal as u8;
+
 /// Writes the report and the page, if they are requested; returns the exit code of the run.
-fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
+fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Console) -> u8 {
     report.conclude(status, console.take_log());
     if let Some(file) = low.text(Id::Html) {
         let described = report.described.take();
         if let Err(said) = see::page::write(file, described, &report) {
-            return fatal(&said, console);
+            console.say(Severity::Fatal, &said);
+            return FATAL;
         }
     }
-    match low.text(Id::JsonReport).map(|file| side_outputs::write_json(file, &report)) {
-        Some(Err(said)) => fatal(&said, console),
-        _ => ExitCode::from(status as u8),
+    if let Some(Err(said)) = low.text(Id::JsonReport).map(|file| side_outputs::write_json(file, &report)) {
+        console.say(Severity::Fatal, &said);
+        return FATAL;
     }
+    status as u8
 }
 
 /// Reads the command line and what the environment adds to it.
@@ -159,14 +164,27 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
         Plan::Man => shell::man(),
         Plan::Completions(name) => shell::completions(&name).unwrap_or_default(),
         Plan::Script(plan) => return script::run(&plan, console),
-        Plan::Link(plan) => return link(&plan, low, console),
+        Plan::Link(plan) => return link_in_process(&plan, low, console).into(),
     };
     // Ignore EPIPE.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
+/// Links, in a process of its own if the link is large.
+fn link_in_process(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> u8 {
+    match subprocess::enter(plan) {
+        subprocess::Role::Alone => link(plan, low, console),
+        subprocess::Role::Parent(code) => code,
+        subprocess::Role::Child(reporter) => {
+            let code = link(plan, low, console);
+            reporter.report(code);
+            code
+        }
+    }
+}
+
+fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> u8 {
     let mut watch = Stopwatch::new(plan.options.time_phases);
     let inputs = LoadedInputs::read(plan);
     let mut report = Report::unlinked(plan.arch.clone());

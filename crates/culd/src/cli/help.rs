@@ -217,6 +217,7 @@ A program that runs nvlink itself (clang, XLA, CUDA.jl) only needs a link or a c
 | `CULD_REPORT` | Under the name nvlink, the file of `--json-report`, with the same replacements; nothing else changes. It also names the functions whose schedule was kept. |
 | `CULD_NVLINK_VERSION` | The version that culd has under the name nvlink: `13.4` or `13.4.92`. |
 | `CULD_PTXAS`, `CULD_NVJITLINK` | The ptxas for PTX inputs and the libnvJitLink for link-time optimization. |
+| `CULD_NO_FORK` | If it is not empty, links run in the program's own process under both names, as with `--no-fork`. |
 | `LIBRARY_PATH` | Directories for `-l` after those of `-L`, separated by colons. |
 | `NO_COLOR` | Messages are not coloured. |
 ";

@@ -99,6 +99,8 @@ pub struct LinkPlan {
     pub files_read: Vec<Vec<u8>>,
     /// `--trace`.
     pub trace: bool,
+    /// `--no-fork`.
+    pub no_fork: bool,
 }
 
 /// Options for compiling PTX.
@@ -312,6 +314,7 @@ fn link_plan(
         saves_repro: low.text(Id::SaveRepro).is_some(),
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
+        no_fork: low.has(Id::NoFork),
         verbose: low.has(Id::Verbose),
         options,
         arch,

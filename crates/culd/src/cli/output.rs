@@ -4,6 +4,8 @@
 //! 2. A regular or new file is written under a temporary name in the same directory and renamed over the final name. It gets the mode of
 //!    the file it replaces, or the mode that the umask gives a new file. A link is followed: the file it points to is replaced.
 //! 3. If no new file can be created in the directory, nothing is written: a failure while overwriting would lose the old file.
+//! 4. A large old file stays open, so that the system frees it when the process ends and not in the rename: a large link does not wait for the end
+//!    of its process (`subprocess`).
 //!
 //! Whatever happens, and be it SIGKILL, the name leads to the old file or to the new one. A killed process may leave a temporary file
 //! (`.culd-` and six characters) behind; everything else removes it.
@@ -36,7 +38,41 @@ pub struct Pending {
 struct Started {
     temp: tempfile::NamedTempFile,
     target: PathBuf,
-    old: Option<fs::Metadata>,
+    old: Option<Old>,
+}
+
+/// The file that an output replaces.
+#[derive(Debug)]
+struct Old {
+    permissions: fs::Permissions,
+    /// The file, if it is to be freed when the process ends.
+    kept: Option<File>,
+}
+
+impl Old {
+    fn new(meta: &fs::Metadata, file: File) -> Self {
+        let kept = (meta.len() >= LARGE && is_local(&file)).then_some(file);
+        Old {
+            permissions: meta.permissions(),
+            kept,
+        }
+    }
+}
+
+/// A file of this size takes long to free.
+const LARGE: u64 = 4 << 20;
+
+/// True where a name is gone at once although the file is open: NFS keeps another name for it.
+#[cfg(target_os = "linux")]
+fn is_local(file: &File) -> bool {
+    /// Magic numbers of ext2 to ext4, XFS, btrfs, tmpfs, F2FS and overlayfs.
+    const LOCAL: [u32; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0x794c_7630];
+    rustix::fs::fstatfs(file).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_local(_: &File) -> bool {
+    false
 }
 
 impl Pending {
@@ -72,7 +108,9 @@ impl Started {
     fn rename(self) -> Result<(), WriteError> {
         // WASI has no permissions.
         if let Some(old) = self.old.filter(|_| !cfg!(target_os = "wasi")) {
-            fs::set_permissions(self.temp.path(), old.permissions()).map_err(WriteError::Write)?;
+            fs::set_permissions(self.temp.path(), old.permissions).map_err(WriteError::Write)?;
+            // Closed by the end of the process.
+            std::mem::forget(old.kept);
         }
         self.temp.persist(&self.target).map(drop).map_err(|e| WriteError::Write(e.error))
     }
@@ -133,7 +171,7 @@ enum Place {
         /// The file itself, at the end of all links.
         target: PathBuf,
         /// The file that is replaced.
-        old: Option<fs::Metadata>,
+        old: Option<Old>,
     },
 }
 
@@ -149,10 +187,10 @@ fn place(path: &Path) -> Result<Place, WriteError> {
         Ok(_) if path.starts_with("/dev") || path.starts_with("/proc") => Ok(Place::Direct),
         Ok(meta) if meta.is_file() => {
             // A file that may not be written may not be replaced either.
-            OpenOptions::new().write(true).open(path).map_err(WriteError::Open)?;
+            let file = OpenOptions::new().write(true).open(path).map_err(WriteError::Open)?;
             Ok(Place::Renamed {
                 target: end_of_links(path).map_err(WriteError::Open)?,
-                old: Some(meta),
+                old: Some(Old::new(&meta, file)),
             })
         }
         // Writing to a directory fails, as it should.

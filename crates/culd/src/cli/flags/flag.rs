@@ -81,6 +81,7 @@ pub enum Id {
     JsonReport,
     KeepSass,
     Map,
+    NoFork,
     NvJitLink,
     Ptxas,
     RecordedOptions,

@@ -92,6 +92,13 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::NoFork,
+        long: "no-fork",
+        about: "Link in the program's own process, also if the link is large; for debuggers and programs that measure processes. \
+                Without it the memory of a large link is freed after the program has ended (Linux).",
+        ..OURS
+    },
+    Flag {
         id: Id::NvJitLink,
         long: "nvjitlink",
         kind: Kind::Text,
