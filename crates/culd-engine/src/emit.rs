@@ -56,13 +56,32 @@ pub(crate) fn emit(
     });
     reloc_sections::texture_places(output, &file, &textures, &mut frame);
     let threads = output.link.threads;
-    let (receiver, chunks) = threads.join(|| windows::begin(sink, file.size()), || ChunkList::new(output, &contents, frame));
+    let early = early(output, &file);
+    let (receiver, chunks) = threads.join(
+        || windows::begin(sink, file.size()).write_early(&early),
+        || ChunkList::new(output, &contents, frame),
+    );
     let filler = Filler {
         output,
         contents: &contents,
         chunks,
+        early: &early,
     };
     Ok(windows::write(&filler, file.size(), threads, receiver))
+}
+
+/// The string tables: their bytes are there before the list of chunks is. Many threads do not wait for the list to write them.
+fn early<'a>(output: &OutputPlan<'a, '_>, file: &Plan) -> Vec<(u64, &'a [u8])> {
+    let (standard, arranged) = (&output.layout.records.standard, output.arranged);
+    let tables = [
+        (standard.section_names, arranged.section_names.as_slice()),
+        (standard.strings, arranged.strings.as_slice()),
+    ];
+    let is_large = |bytes: &[u8]| bytes.len() as u64 >= windows::DIRECT;
+    let large = tables
+        .into_iter()
+        .filter(|(_, bytes)| output.link.threads.are_many() && is_large(bytes));
+    large.map(|(id, bytes)| (chunks::start_of(output, file, id), bytes)).collect()
 }
 
 /// Offsets of all sections.

@@ -16,6 +16,8 @@ pub(super) struct Filler<'f, 'a, 'd, 'c> {
     pub(super) output: &'f OutputPlan<'a, 'd>,
     pub(super) contents: &'f Contents<'a, 'c>,
     pub(super) chunks: ChunkList<'a>,
+    /// Chunks that a sink has received: offsets and bytes.
+    pub(super) early: &'f [(u64, &'a [u8])],
 }
 
 impl<'a> FileChunks<'a> for Filler<'_, 'a, '_, '_> {
@@ -35,6 +37,11 @@ impl<'a> FileChunks<'a> for Filler<'_, 'a, '_, '_> {
 
     fn is_patched(&self, id: ChunkId) -> bool {
         !self.chunks.patched_by(id).is_empty()
+    }
+
+    fn is_early(&self, span: &Range<u64>) -> bool {
+        let is_it = |(offset, bytes): &(u64, &[u8])| *offset == span.start && bytes.len() as u64 == span.end - span.start;
+        self.early.iter().any(is_it)
     }
 
     fn write(&self, id: ChunkId, chunk: &Chunk<'a>, place: &mut [u8]) {

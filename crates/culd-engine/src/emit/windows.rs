@@ -35,6 +35,10 @@ pub(crate) trait FileChunks<'a>: Sync {
     fn chunk(&self, id: Self::Id) -> Option<Chunk<'a>>;
     /// The bytes of its source are changed.
     fn is_patched(&self, id: Self::Id) -> bool;
+    /// A sink has received what covers this part of the file.
+    fn is_early(&self, _: &Range<u64>) -> bool {
+        false
+    }
     /// Writes its bytes to a place of its length.
     fn write(&self, id: Self::Id, chunk: &Chunk<'a>, place: &mut [u8]);
 }
@@ -45,6 +49,19 @@ pub(crate) enum Receiver<'s> {
     Sink(&'s dyn Sink),
     /// The sink failed.
     Failed(io::Error),
+}
+
+impl<'s> Receiver<'s> {
+    /// Writes chunks of which nothing else is known yet.
+    pub(crate) fn write_early(self, early: &[(u64, &[u8])]) -> Self {
+        match &self {
+            Receiver::Sink(sink) => match early.iter().try_for_each(|(offset, bytes)| send_parts(*sink, *offset, bytes)) {
+                Ok(()) => self,
+                Err(error) => Receiver::Failed(error),
+            },
+            Receiver::Memory | Receiver::Failed(_) => self,
+        }
+    }
 }
 
 /// Announces an image of `size` bytes to `sink`. A file is made and its space reserved, which takes time: it can run beside other work.
@@ -73,7 +90,7 @@ pub(crate) fn write<'a>(chunks: &impl FileChunks<'a>, size: u64, threads: Thread
 /// A window spans at most this much of the image, unless one chunk is larger.
 const WINDOW: u64 = 256 << 10;
 /// Chunks of this size without patches are passed on without a copy; chunks and gaps below it may be divided between two windows.
-const DIRECT: u64 = 32 << 10;
+pub(super) const DIRECT: u64 = 32 << 10;
 
 /// Chunks that are filled together.
 #[derive(Debug)]
@@ -132,10 +149,19 @@ struct WindowWriter<'w, C> {
 impl<'a, C: FileChunks<'a>> WindowWriter<'_, C> {
     fn windows(&self, division: Division) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
+        let mut is_open = false;
         for (position, &id) in self.chunks.ids().iter().enumerate() {
             let span = self.chunks.span(id);
+            if division == Division::Blocks && self.chunks.is_early(&span) {
+                // No window may have this part, not even as a gap.
+                is_open = false;
+                continue;
+            }
             let direct = span.end - span.start >= DIRECT && !self.chunks.is_patched(id) && self.unchanged(id).is_some();
-            self.place(position, span, direct, division, &mut windows);
+            match std::mem::replace(&mut is_open, true) {
+                true => self.place(position, span, direct, division, &mut windows),
+                false => windows.push(Window::new(position, span.clone(), span.start, direct)),
+            }
         }
         windows
     }
@@ -308,6 +334,15 @@ mod tests {
     struct Numbered {
         sources: Vec<(u64, Vec<u8>)>,
         ids: Vec<usize>,
+        /// The chunk that the sink gets first.
+        early: Option<usize>,
+    }
+
+    impl Numbered {
+        fn new(sources: Vec<(u64, Vec<u8>)>) -> Self {
+            let ids = (0..sources.len()).collect();
+            Numbered { sources, ids, early: None }
+        }
     }
 
     impl<'a> FileChunks<'a> for &'a Numbered {
@@ -323,6 +358,9 @@ mod tests {
                 offset: *offset,
                 source: ChunkSource::Bytes(bytes),
             })
+        }
+        fn is_early(&self, span: &Range<u64>) -> bool {
+            self.early.is_some_and(|id| self.span(id) == *span)
         }
         fn is_patched(&self, id: usize) -> bool {
             id + 1 == self.ids.len()
@@ -358,7 +396,9 @@ mod tests {
     fn written(chunks: &Numbered, size: u64, threads: usize) -> (Vec<u8>, usize, Vec<u8>) {
         let threads = Threads::new(0, threads);
         let sink = Written::default();
-        let receiver = begin(Some(&sink), size);
+        let early = chunks.early.and_then(|id| chunks.sources.get(id));
+        let early: Vec<(u64, &[u8])> = early.map(|(at, bytes)| (*at, bytes.as_slice())).into_iter().collect();
+        let receiver = begin(Some(&sink), size).write_early(&early);
         assert!(matches!(write(&chunks, size, threads, receiver), Emitted::Written(Ok(written)) if written == size));
         let Emitted::Image(image) = write(&chunks, size, threads, Receiver::Memory) else {
             return Default::default();
@@ -395,13 +435,16 @@ mod tests {
                 };
             }
             let size = sources.iter().map(|(at, bytes)| at + bytes.len() as u64).max().unwrap_or(0);
-            let ids = (0..sources.len()).collect();
-            let chunks = Numbered { sources, ids };
+            let mut chunks = Numbered::new(sources);
+            // Nothing overlaps with a chunk that is written early.
+            chunks.early = Some(random(20) as usize).filter(|_| case % 2 == 1);
             let writer = WindowWriter {
                 chunks: &&chunks,
                 threads: Threads::new(0, 1),
             };
             let windows = writer.windows(Division::Blocks);
+            let covers = |w: &Window| chunks.early.is_some_and(|id| w.part.contains(&chunks.sources[id].0));
+            assert!(!windows.iter().any(covers), "{windows:?}");
             assert!(windows.is_sorted_by(|a, b| a.part.end <= b.part.start), "{windows:?}");
             divided += windows.iter().filter(|w| w.part.end < w.end).count();
             for threads in [1, 3] {
@@ -415,8 +458,7 @@ mod tests {
     #[test]
     fn windows_end_at_multiples_of_their_size() {
         let sources: Vec<(u64, Vec<u8>)> = (0..2000).map(|n| (n * 1000 + 64, vec![n as u8; 900])).collect();
-        let ids = (0..sources.len()).collect();
-        let chunks = Numbered { sources, ids };
+        let chunks = Numbered::new(sources);
         let writer = WindowWriter {
             chunks: &&chunks,
             threads: Threads::new(0, 1),
@@ -438,8 +480,7 @@ mod tests {
             sources.push((offset, bytes));
             offset += size as u64 + 3;
         }
-        let ids = (0..sources.len()).collect();
-        let chunks = Numbered { sources, ids };
+        let chunks = Numbered::new(sources);
         let mut expected = vec![0; offset as usize];
         for (n, (at, bytes)) in chunks.sources.iter().enumerate() {
             match (&chunks).is_patched(n) {
