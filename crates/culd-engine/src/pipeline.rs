@@ -6,9 +6,10 @@
 //! 3. `graph`: the edges of the call graph.
 //! 4. `liveness`: which functions stay.
 //! 5. `merge`: sections and symbols of the output, in the order in which the inputs mention them; beside it `graph` condenses the call graph, and
-//!    `metadata` makes the attributes of kernels with everything they call.
+//!    `metadata` collects the attributes of functions.
 //! 6. `check`: unknown stacks; undefined references after the layout.
-//! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
+//! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol. Beside it `metadata` makes the attributes of
+//!    kernels with everything they call.
 //! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), then order and numbers of sections and
 //!    symbols; and string tables.
 //! 9. `arrange`: both together.
@@ -20,7 +21,7 @@ use crate::emit::{Emitted, Sink};
 use crate::explain::Explained;
 use crate::graph::{CallEdges, CallGraph};
 use crate::inputs::Input;
-use crate::metadata::call_totals::CallTotals;
+use crate::metadata::propagate::Heritable;
 use crate::metadata::{attributes, propagate};
 use crate::mode::Mode;
 use crate::options::LinkOptions;
@@ -97,8 +98,8 @@ fn link(
     let calls = CallEdges::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &calls, options, threads);
     watch.lap("liveness");
-    // The condensed graph and the propagation of attributes need nothing of the merge, so they run in parallel with it.
-    let propagated = || {
+    // The condensed graph and the attributes need nothing of the merge, so they run in parallel with it.
+    let collected = || {
         let sources = attributes::Sources {
             inputs: &inputs,
             resolved: &resolved,
@@ -108,30 +109,35 @@ fn link(
         };
         let (graph, attributes) = threads.join(|| CallGraph::new(calls, &resolved), || attributes::collect(sources));
         let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
-        let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
-        let attributes = propagate::propagate(link, attributes, folds.as_ref());
-        let cyclic = folds.map(|folds| folds.reaches_cycle()).unwrap_or_default();
-        (graph, cyclic, attributes)
+        let heritable = (!options.relocatable).then(|| Heritable::new(link, &attributes));
+        (graph, attributes, heritable)
     };
     let timed = options.time_phases;
-    let ((merged, records), ((graph, cyclic, attributes), metadata)) = threads.join(
+    let ((merged, records), ((graph, attributes, heritable), metadata)) = threads.join(
         || {
             Stopwatch::part(timed, "records", || {
                 merge::merge(&inputs, &resolved, &live, places, options, (mode, threads), out)
             })
         },
-        || Stopwatch::part(timed, "attributes", propagated),
+        || Stopwatch::part(timed, "attributes", collected),
     );
     let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
     let mut merged = merged?;
     watch.lap_with("merge", records.into_iter().chain(metadata).collect());
-    check::stacks(link, &cyclic, out)?;
-    check::uncalled(link, out)?;
-    if let Some(code) = merged.unified.problem.take() {
-        return Err(out.fatal(code));
-    }
-    let layout = layout::lay_out(link, merged, out)?;
-    check::undefined(link, &layout.records, out);
+    // What kernels inherit does not depend on memory.
+    let lay_out = || {
+        let cyclic = heritable.as_ref().map(|h| h.totals.reaches_cycle()).unwrap_or_default();
+        check::stacks(link, &cyclic, out)?;
+        check::uncalled(link, out)?;
+        if let Some(code) = merged.unified.problem.take() {
+            return Err(out.fatal(code));
+        }
+        let layout = layout::lay_out(link, merged, out)?;
+        check::undefined(link, &layout.records, out);
+        Ok(layout)
+    };
+    let (layout, attributes) = threads.join(lay_out, || propagate::propagate(link, attributes, heritable.as_ref()));
+    let layout = layout?;
     explain::layout(link, &layout, explained);
     watch.lap("layout");
     let is_written = |record| encode::Encoder::writes(link, &layout, record);
@@ -163,8 +169,6 @@ fn link(
     if let Some(what) = layout.failure.or(plan.failure) {
         return Err(out.fatal(Code::Internal { what }));
     }
-    size_limit::check(&inputs, &layout, &arranged, out)?;
-    ledger::check(link, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
     let totals = attributes.header_totals(link);
     let output = arrange::OutputPlan {
@@ -175,7 +179,14 @@ fn link(
         flagged: &flagged,
         totals: &totals,
     };
-    let computed = sections::computed(&output, &attributes);
+    let (problem, computed) = threads.join(
+        || size_limit::problem(&inputs, &layout, &arranged),
+        || sections::computed(&output, &attributes),
+    );
+    if let Some(code) = problem {
+        return Err(out.fatal(code));
+    }
+    ledger::check(link, &layout, &plan, out)?;
     // Verification and the link map need the image in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.capabilities().has_mercury {

@@ -130,13 +130,10 @@ fn registers(
     out: &mut Collector<'_>,
 ) {
     let limit = |k: FunctionId| attributes.of(k).find(|r| r.code == attr::MAXREG_COUNT).map(|r| u32::from(r.half()));
-    let kernels: Vec<FunctionId> = link
-        .live
-        .kernels
-        .iter()
-        .copied()
-        .filter(|&k| dump || limit(k).is_some_and(|l| attributes.registers[k] > l))
-        .collect();
+    let exceeds = |k: FunctionId| limit(k).is_some_and(|l| attributes.registers[k] > l);
+    let kernels = link
+        .threads
+        .filter_map(&link.live.kernels, |_, &k| (dump || exceeds(k)).then_some(k));
     if kernels.is_empty() {
         return;
     }

@@ -9,7 +9,7 @@
 
 use crate::align::next_multiple;
 use crate::arrange::Arranged;
-use crate::diagnostics::{Code, Collector, Stop};
+use crate::diagnostics::Code;
 use crate::inputs::Inputs;
 use crate::layout::Layout;
 use crate::object::{MAX_ALIGN, text};
@@ -23,8 +23,8 @@ pub fn limit(inputs: &Inputs<'_>) -> u64 {
     inputs.bytes.saturating_mul(IMAGE.0).saturating_add(IMAGE.1)
 }
 
-/// Refuses a link whose result would be out of proportion.
-pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out: &mut Collector<'_>) -> Result<(), Stop> {
+/// Why the result of a link would be out of proportion.
+pub fn problem(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged) -> Option<Code> {
     let limit = limit(inputs);
     let mut size = size_of::<Ehdr>() as u64;
     let mut largest = (0, None);
@@ -34,7 +34,7 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
             let name = text(&layout.records.sections[id].name.to_vec());
             let reason = format!("section {name}: alignment {:#x} is above {MAX_ALIGN:#x}", shape.align);
             let file = inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
-            return Err(out.fatal(Code::Damaged { file, reason }));
+            return Some(Code::Damaged { file, reason });
         }
         let start = next_multiple(size, shape.align).max(size);
         let end = start.saturating_add(if shape.has_bytes { shape.size } else { 0 });
@@ -42,12 +42,12 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
         size = end;
     }
     if size <= limit {
-        return Ok(());
+        return None;
     }
     let section = largest.1.map(|id| text(&layout.records.sections[id].name.to_vec()));
-    Err(out.fatal(Code::OutputTooLarge {
+    Some(Code::OutputTooLarge {
         size,
         limit,
         section: section.unwrap_or_default(),
-    }))
+    })
 }

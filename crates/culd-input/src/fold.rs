@@ -199,6 +199,7 @@ impl<'o> Fold<'o> {
         self.search_messages = std::mem::take(&mut self.messages);
         ended?;
         let mut extracted: Vec<Option<Extracted>> = extracted.into_iter().map(Some).collect();
+        self.items.reserve(extracted.len());
         for source in &plan.sources {
             self.source(source, &plan.units, &mut extracted)?;
         }

@@ -114,6 +114,8 @@ impl Plan {
         let libraries = plan.find_libraries(options, files);
         let libraries = libraries.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = inputs.iter().copied().chain(libraries).collect();
+        plan.sources.reserve(paths.len());
+        plan.units.reserve(paths.len());
         let opened = files.open_all(&paths, options.threads != 1 && paths.len() >= PARALLEL_FROM);
         for (path, opened) in paths.iter().zip(opened) {
             plan.add(path, opened, options, files);

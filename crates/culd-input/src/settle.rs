@@ -48,6 +48,7 @@ pub(crate) fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: PathBuf
         ..Loaded::default()
     };
     loaded.register.keep_existing = decisions.contains(&Decision::Skip);
+    loaded.objects.reserve(fold.items.len());
     let mut parked = Vec::new();
     for (item, decision) in fold.items.into_iter().zip(decisions) {
         match decision {

@@ -7,6 +7,7 @@
 use super::attributes::{Attribute, Attributes, Owner, Payload};
 use crate::ids::{FunctionId, Table};
 use crate::liveness::Live;
+use crate::par::Threads;
 use cubin::nvinfo::attr;
 use cubin::release::Rules;
 
@@ -26,11 +27,56 @@ impl<'r> Languages<'r> {
         self.differ |= *self.first.get_or_insert(list) != &**list;
         self.kernels += usize::from(is_kernel);
     }
+
+    /// Adds those of later records.
+    fn append(&mut self, later: Self) {
+        if let Some(first) = later.first {
+            self.differ |= *self.first.get_or_insert(first) != first;
+        }
+        self.differ |= later.differ;
+        self.kernels += later.kernels;
+    }
 }
+
+/// What a part of the records has.
+#[derive(Default)]
+struct Part<'r> {
+    list: Vec<(Owner, u32)>,
+    masked: Vec<FunctionId>,
+    has_externs: bool,
+    languages: Languages<'r>,
+}
+
+impl<'r> Part<'r> {
+    fn new(attributes: &'r Attributes<'_>, part: &[(Owner, u32)], live: &Live) -> Self {
+        let mut out = Part::default();
+        for &(owner, number) in part {
+            let Some(record) = attributes.records.get(number as usize) else {
+                continue;
+            };
+            if record.code == attr::SPARSE_MMA_MASK {
+                out.masked.extend(owner.function());
+                if record.half() == 0 {
+                    continue;
+                }
+            }
+            if record.code == attr::LANGUAGE {
+                out.languages
+                    .add(&record.payload, owner.function().is_some_and(|f| live.is_kernel[f]));
+            }
+            out.has_externs |= record.code == attr::EXTERNS && !matches!(&record.payload, Payload::Functions(list) if list.is_empty());
+            out.list.push((owner, number));
+        }
+        out
+    }
+}
+
+/// Records that are looked at together.
+const PART: usize = 4096;
 
 /// Records that kernels inherit.
 #[derive(Debug)]
-pub(super) struct InheritableRecords {
+pub struct InheritableRecords {
     /// Owners and numbers, in merge order.
     pub(super) list: Vec<(Owner, u32)>,
     /// Functions that have a sparse mask.
@@ -39,39 +85,29 @@ pub(super) struct InheritableRecords {
 
 impl InheritableRecords {
     /// Looks at every record of such a code once.
-    pub(super) fn new(attributes: &Attributes<'_>, live: &Live, rules: &Rules) -> Self {
+    pub fn new(attributes: &Attributes<'_>, live: &Live, rules: &Rules, threads: Threads) -> Self {
+        let parts: Vec<&[(Owner, u32)]> = attributes.inheritable.chunks(PART).collect();
+        let parts = threads.map(&parts, |part| Part::new(attributes, part, live));
         let mut out = InheritableRecords {
-            list: Vec::new(),
+            list: Vec::with_capacity(parts.iter().map(|part| part.list.len()).sum()),
             masked: Table::filled(live.is_kernel.len(), false),
         };
         let mut any_externs = false;
         let mut languages = Languages::default();
-        for &(owner, number) in &attributes.inheritable {
-            let Some(record) = attributes.records.get(number as usize) else {
-                continue;
-            };
-            if record.code == attr::SPARSE_MMA_MASK {
-                if let Some(f) = owner.function() {
-                    out.masked[f] = true;
-                }
-                if record.half() == 0 {
-                    continue;
-                }
-            }
-            if record.code == attr::LANGUAGE {
-                languages.add(&record.payload, owner.function().is_some_and(|f| live.is_kernel[f]));
-            }
-            any_externs |= record.code == attr::EXTERNS && !matches!(&record.payload, Payload::Functions(list) if list.is_empty());
-            out.list.push((owner, number));
+        for mut part in parts {
+            out.list.append(&mut part.list);
+            part.masked.iter().for_each(|&f| out.masked[f] = true);
+            any_externs |= part.has_externs;
+            languages.append(part.languages);
         }
         let same_languages = !rules.joins_languages || (!languages.differ && languages.kernels == live.kernels.len());
         if !any_externs || same_languages {
-            let code = |number: u32| attributes.records.get(number as usize).map_or(attr::ERROR, |r| r.code);
-            out.list.retain(|&(_, number)| match code(number) {
+            let stays = |number: u32| match attributes.records.get(number as usize).map_or(attr::ERROR, |r| r.code) {
                 attr::EXTERNS => any_externs,
                 attr::LANGUAGE => !same_languages,
                 _ => true,
-            });
+            };
+            out.list = threads.filter_map(&out.list, |_, &item| stays(item.1).then_some(item));
         }
         out
     }

@@ -44,8 +44,11 @@ impl<'d> KernelAttributes<'d> {
             false => Vec::new(),
         };
         kernels.sort_unstable();
-        let grows = |k: &FunctionId| self.registers[*k] > self.facts[*k].registers.unwrap_or(0);
-        kernels.into_iter().filter(grows).map(|k| (k, self.registers[k])).collect()
+        let grown = |_, &k: &FunctionId| {
+            let total = self.registers[k];
+            (total > self.facts[k].registers.unwrap_or(0)).then_some((k, total))
+        };
+        link.threads.filter_map(&kernels, grown)
     }
 
     /// Records of a function, to change; `records` are all records while they are not here yet.

@@ -27,8 +27,28 @@ use cubin::nvinfo::attr;
 use cubin::release::Rules;
 use hashbrown::HashMap;
 
-/// Computes all attributes of the output; `folds` is `None` for a relocatable one.
-pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&CallTotals>) -> KernelAttributes<'d> {
+/// What functions hand to kernels. It needs no symbols, so it is collected in parallel with merging.
+#[derive(Debug)]
+pub struct Heritable {
+    /// Numbers over the call graph.
+    pub totals: CallTotals,
+    /// Records that act on other functions than their own.
+    pub records: InheritableRecords,
+}
+
+impl Heritable {
+    /// Looks at the attributes of all functions.
+    pub fn new(link: Link<'_, '_>, attributes: &Attributes<'_>) -> Self {
+        let (totals, records) = link.threads.join(
+            || CallTotals::new(link, &attributes.facts),
+            || InheritableRecords::new(attributes, link.live, &link.mode.rules, link.threads),
+        );
+        Heritable { totals, records }
+    }
+}
+
+/// Computes all attributes of the output; `heritable` is `None` for a relocatable one.
+pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, heritable: Option<&Heritable>) -> KernelAttributes<'d> {
     let count = link.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
     module.reverse();
@@ -47,8 +67,8 @@ pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: 
     };
     share(&attributes, &mut last);
     cuda12::mercury_versions(link, &attributes, &mut last);
-    if let Some(folds) = folds {
-        inherit(link, &attributes, folds, &mut last);
+    if let Some(heritable) = heritable {
+        inherit(link, &attributes, heritable, &mut last);
     }
     last.records = attributes.records;
     last
@@ -67,21 +87,21 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     last.functions.iter_mut().for_each(List::finish);
 }
 
-fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
-    registers(link, folds, last);
-    stacks(link, attributes, folds, last);
-    let acting = InheritableRecords::new(attributes, link.live, &link.mode.rules);
+fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, heritable: &Heritable, last: &mut KernelAttributes<'d>) {
+    let Heritable { totals, records: acting } = heritable;
+    registers(link, totals, last);
+    stacks(link, attributes, totals, last);
     if link.live.only.is_none() {
-        stubs::inherit(link, attributes, &acting, last);
+        stubs::inherit(link, attributes, acting, last);
     }
     cuda12::sparse_masks(link, attributes, &acting.masked, last);
     match link.live.only {
-        Some(kernel) => one_kernel(&link.mode.rules, attributes, &acting, kernel, last),
+        Some(kernel) => one_kernel(&link.mode.rules, attributes, acting, kernel, last),
         None if link.live.kernels.is_empty() => {}
-        None => many_kernels(link, attributes, &acting, last),
+        None => many_kernels(link, attributes, acting, last),
     }
     if !link.live.kernels.is_empty() {
-        drop_fragments(link, attributes, &acting, last);
+        drop_fragments(link, attributes, acting, last);
     }
     cuda12::barriers(link, attributes, last);
 }
@@ -519,10 +539,12 @@ pub fn check_tensor_groups(link: Link<'_, '_>, last: &KernelAttributes<'_>, out:
     if link.mode.relocatable {
         return;
     }
-    for &k in &link.live.kernels {
-        let [one, two] = GROUPS.map(|code| last.of(k).any(|r| r.code == code));
+    let uses_both = |_, &k: &FunctionId| {
+        let uses = GROUPS.map(|code| last.of(k).any(|r| r.code == code));
+        (uses == [true; 2]).then_some(k)
+    };
+    for k in link.threads.filter_map(&link.live.kernels, uses_both) {
         let times = match is_from_functions(link, last, k) {
-            _ if !(one && two) => 0,
             // nvlink quirk: groups that the only kernel has from functions were compared with its own, not with each other; later
             // releases do, once for each group
             true => link.mode.rules.tensor_groups_of_functions,

@@ -1,11 +1,12 @@
 //! Bytes of `.nv.info` and `.nv.info.F`.
 
 use crate::arrange::{Arranged, OutputPlan};
-use crate::ids::FunctionId;
+use crate::ids::{FunctionId, Id as _};
 use crate::layout::Layout;
 use crate::metadata::attributes::flag;
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::kernel::KernelAttributes;
+use crate::resolve::Function;
 use crate::session::Link;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::nvinfo::attr;
@@ -24,16 +25,18 @@ pub fn complete<'d>(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged
     }
     let only = link.live.only.is_some();
     let functions = &link.resolved.functions;
-    let stubs = functions.ids().filter(|&f| !only && functions[f].stub && link.live.alive[f]);
-    let mut entries: Vec<(u32, FunctionId)> = link
-        .live
-        .kernels
-        .iter()
-        .copied()
-        .chain(stubs)
-        .filter_map(|f| Some((arranged.symbol_index(layout.records.symbol_of[f]?), f)))
-        .collect();
+    let entry = |f: FunctionId| Some((arranged.symbol_index(layout.records.symbol_of[f]?), f));
+    let stub = |n, function: &Function<'_>| {
+        let f = FunctionId::from_index(n);
+        (function.stub && link.live.alive[f]).then(|| entry(f))?
+    };
+    let mut entries: Vec<(u32, FunctionId)> = link.threads.filter_map(&link.live.kernels, |_, &k| entry(k));
+    if !only {
+        entries.append(&mut link.threads.filter_map(functions.as_slice(), stub));
+    }
     entries.sort_unstable_by_key(|e| e.0);
+    // A stack size and registers of each.
+    last.module.reserve(2 * entries.len());
     for &(_, f) in &entries {
         let value = last.stack[f].unwrap_or(-1) as u32;
         last.module.push(word(attr::MIN_STACK_SIZE, f, value));

@@ -116,15 +116,14 @@ type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
 
 /// Attributes of functions, in chunks when it pays.
 fn function_infos(output: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> Vec<Encoded> {
-    let sections = output.arranged.sections.iter().zip(&output.arranged.shapes);
-    let infos: Vec<(SectionId, FunctionId)> = sections
-        .filter_map(|(&id, shape)| match shape.class {
+    let threads = output.link.threads;
+    let infos: Vec<(SectionId, FunctionId)> =
+        threads.filter_map(&output.arranged.sections, |n, &id| match output.arranged.shapes.get(n)?.class {
             Class::FunctionInfo(f) => Some((id, f)),
             _ => None,
-        })
-        .collect();
+        });
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    output.link.threads.map(&chunks, |chunk| {
+    threads.map(&chunks, |chunk| {
         let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
         let mut ends = Vec::with_capacity(chunk.len());
         for &(id, f) in *chunk {
