@@ -86,21 +86,21 @@ fn early<'a>(output: &OutputPlan<'a, '_>, file: &Plan) -> Vec<(u64, &'a [u8])> {
 
 /// Offsets of all sections.
 fn plan(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Result<Plan, WriteError> {
-    let extent = |n: usize, &id: &SectionId| {
-        let shape = output.arranged.shapes.get(n)?;
-        Some(Extent {
-            size: size_of_section(output, id, shape, computed),
-            align: shape.align,
-            reserve: match shape.class {
-                Class::Symbols if output.arranged.extended && has_late_indices(output.link) => indices_size(output),
-                _ => 0,
-            },
-            flags: shape.flags.into(),
-            storage: if shape.has_bytes { Storage::Own } else { Storage::NoBits },
-        })
-    };
-    let extents: Vec<Extent> = output.link.threads.filter_map(&output.arranged.sections, extent);
-    Plan::new(headers::image_header(output), WriterKind::Linker, extents.into_iter())
+    let shapes = &output.arranged.shapes;
+    let size = |n: usize, &id: &SectionId| shapes.get(n).map_or(0, |shape| size_of_section(output, id, shape, computed));
+    // In random order, unlike the rest.
+    let sizes: Vec<u64> = output.link.threads.map_numbered(&output.arranged.sections, size);
+    let extents = sizes.iter().zip(shapes).map(|(&size, shape)| Extent {
+        size,
+        align: shape.align,
+        reserve: match shape.class {
+            Class::Symbols if output.arranged.extended && has_late_indices(output.link) => indices_size(output),
+            _ => 0,
+        },
+        flags: shape.flags.into(),
+        storage: if shape.has_bytes { Storage::Own } else { Storage::NoBits },
+    });
+    Plan::new(headers::image_header(output), WriterKind::Linker, extents)
 }
 
 /// Program headers, symbols and section headers.

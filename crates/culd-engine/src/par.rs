@@ -70,6 +70,15 @@ impl Threads {
         }
     }
 
+    /// Maps every item and its number, in order. Each takes little time.
+    pub fn map_numbered<T: Sync, R: Send>(self, items: &[T], work: impl Fn(usize, &T) -> R + Sync + Send) -> Vec<R> {
+        let work = |(n, item)| work(n, item);
+        match self.several {
+            true => items.par_iter().with_min_len(PART).enumerate().map(work).collect(),
+            false => items.iter().enumerate().map(work).collect(),
+        }
+    }
+
     /// Maps every item, in order, into a list whose memory is used again.
     pub fn map_into<'t, T: Sync, R: Send>(self, items: &'t [T], work: impl Fn(&'t T) -> R + Sync + Send, results: &mut Vec<R>) {
         if self.several && items.len() > 1 {
