@@ -4,7 +4,8 @@
 //!
 //! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`hiargs`] finds what it means.
 //! * [`called`], [`environment`]: what the name of the program, a view and `CULD_FLAGS` add to the command line.
-//! * [`driver`]: the steps of a run; `subprocess` puts a large link into a process of its own; [`load`] and [`aux_inputs`] read files, [`output`], [`side_outputs`], [`report`] and [`repro`] write files.
+//! * [`driver`]: the steps of a run; `subprocess` puts a large link into a process of its own. [`load`] and [`aux_inputs`] read files, [`output`],
+//!   [`side_outputs`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`culd_text`], [`causes`], [`codes`], `explain`, [`suggest`]: messages and their texts. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where symbols are in the output and why they are live.
 //! * [`see`]: sizes, resources, occupancy and the HTML page. [`shell`]: manual page and completions.
