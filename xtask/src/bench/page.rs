@@ -37,6 +37,8 @@ fn text(table: &Table) -> String {
            one where it takes over 30 s). Rows may come from different days and versions; the two linkers of a row ran together.\n\
          - *Load* is how many processes wanted a processor meanwhile, the linker included: above the number of cores, others were at work\n  \
            and times are longer than they need be.\n\
+         - The time of a link ends with its process. The processor time and the memory are also those of the process that frees the memory of a large link of culd\n  \
+           afterwards.\n\
          - Memory is the largest resident set; it is bold where it is over 10 MB + 1.2 × (inputs + output).\n\
          - *Floor*: starting a process, reading every input and writing as many bytes as the output has. It does no work, so it is a bound.\n\
          - *Growth*: exponent of processor time over size, between the two largest sizes; 1 is linear. A dash: too short to tell.\n\
