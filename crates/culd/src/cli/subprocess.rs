@@ -25,7 +25,11 @@ const LARGE: u64 = 8 << 20;
 /// The variable that keeps the link in the program's own process, as `--no-fork` does; `nvlink` has no flag for it.
 pub const VARIABLE: &str = "CULD_NO_FORK";
 
+/// Inputs whose size is looked at.
+const SAMPLE: usize = 64;
+
 /// The process that this is.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is only one"))]
 pub enum Role {
     /// The only one.
     Alone,
@@ -35,10 +39,13 @@ pub enum Role {
     Parent(u8),
 }
 
-/// True when the memory of a link takes long to free. Libraries are not counted: where they are is not known yet.
+/// True when the memory of a link takes long to free, as far as that is known: of many inputs a few are looked at, and libraries are not found yet.
 fn is_large(plan: &LinkPlan) -> bool {
+    let count = plan.inputs.len();
+    let step = count.div_ceil(SAMPLE).max(1);
     let size = |input: &Vec<u8>| std::fs::metadata(os::as_path(input)).map_or(0, |meta| meta.len());
-    plan.inputs.len() >= MANY || plan.inputs.iter().map(size).fold(0, u64::saturating_add) >= LARGE
+    let sampled = plan.inputs.iter().step_by(step).map(size).fold(0, u64::saturating_add);
+    count >= MANY || sampled.saturating_mul(step as u64) >= LARGE
 }
 
 /// Forks if it is worth it.
