@@ -64,7 +64,7 @@ pub(crate) fn stay_on(_: usize) -> Result<()> {
     Err(only("processors are chosen"))
 }
 
-/// Makes this process the parent of those that its children leave behind.
+/// Makes this process the parent of processes that outlive its children.
 #[cfg(target_os = "linux")]
 pub(crate) fn adopt_orphans() -> Result<()> {
     Ok(nix::sys::prctl::set_child_subreaper(true)?)

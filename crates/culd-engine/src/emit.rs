@@ -81,7 +81,10 @@ fn early<'a>(output: &OutputPlan<'a, '_>, file: &Plan) -> Vec<(u64, &'a [u8])> {
     let large = tables
         .into_iter()
         .filter(|(_, bytes)| output.link.threads.are_many() && is_large(bytes));
-    large.map(|(id, bytes)| (chunks::start_of(output, file, id), bytes)).collect()
+    // A table without a place of its own size is not written.
+    let placed = large.filter_map(|(id, bytes)| Some((chunks::place_of(output, file, id)?, bytes)));
+    let whole = placed.filter(|(place, bytes)| place.size == bytes.len() as u64);
+    whole.map(|(place, bytes)| (place.offset, bytes)).collect()
 }
 
 /// Offsets of all sections.

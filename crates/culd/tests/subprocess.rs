@@ -117,7 +117,7 @@ fn many_inputs_are_a_large_link_and_few_small_ones_are_not() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(child_of(started.id()), None, "a small link has one process");
     let ended = started.wait_with_output().unwrap();
-    assert!(!ended.status.success(), "nothing is no object");
+    assert!(!ended.status.success(), "standard input is not an object");
 }
 
 #[test]

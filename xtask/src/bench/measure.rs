@@ -3,7 +3,7 @@
 //! 1. The task starts itself once more as a meter, which starts the program: the system reports how much memory the largest of all ended
 //!    children took, so each program needs a parent of its own.
 //! 2. The meter limits the processor time, waits, and prints the costs in one line. The wall time ends with the program; the other costs are also those
-//!    of processes that the program left behind (a large link frees its memory in one): the meter becomes their parent and waits for them.
+//!    of processes that outlive the program (a large link frees its memory in one): the meter becomes their parent and waits for them.
 //! 3. The floor is a program too: it reads all inputs and writes as many bytes as the linker did, and nothing else.
 
 use crate::system;
