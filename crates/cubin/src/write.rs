@@ -190,12 +190,17 @@ impl<'d> Image<'d> {
         Plan::new(self.header, self.writer, self.sections.iter().map(ImageSection::extent))
     }
 
+    /// The header of a section, or of what is before the first one. `plan` is this image's.
+    pub fn section_header(&self, plan: &Plan, number: u32) -> Shdr {
+        let section = (number as usize).checked_sub(1).and_then(|n| self.sections.get(n));
+        section.map_or_else(|| plan.null_header(), |s| plan.section_header(number, &s.fields()))
+    }
+
     /// The parts of the file that are not zero bytes between sections, in file order. `plan` is this image's.
     pub fn parts<'i>(&'i self, plan: &'i Plan) -> Vec<FilePart<'i>> {
         let mut headers = Vec::with_capacity(plan.section_count() * size_of::<Shdr>());
-        headers.extend_from_slice(plan.null_header().as_bytes());
-        for (i, s) in self.numbered() {
-            headers.extend_from_slice(plan.section_header(i, &s.fields()).as_bytes());
+        for (number, _) in (0..).zip(0..plan.section_count()) {
+            headers.extend_from_slice(self.section_header(plan, number).as_bytes());
         }
         let mut parts: Vec<FilePart<'i>> = Vec::with_capacity(self.sections.len() + 3);
         parts.push((0, plan.file_header().as_bytes().to_vec().into()));

@@ -87,7 +87,7 @@ impl Chunk<'_> {
 const ENTRIES: u32 = 2048;
 
 /// Chunks of the entries of a table.
-pub(super) fn table<'a>(
+pub(crate) fn table<'a>(
     offset: u64,
     entries: usize,
     size: usize,

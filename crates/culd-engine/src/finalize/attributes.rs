@@ -53,7 +53,11 @@ pub(crate) fn write<'d>(
     sass: &mut Sass,
 ) {
     let module = output.layout.records.standard.info;
-    if let Some(bytes) = linked.bytes[module].as_ref().and_then(|b| one_value_per_section(output, code, b)) {
+    if let Some(bytes) = linked.sections[module]
+        .bytes
+        .as_ref()
+        .and_then(|b| one_value_per_section(output, code, b))
+    {
         sass.put(module, bytes);
     }
     let maker = SassAttributes {

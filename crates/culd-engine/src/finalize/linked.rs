@@ -8,9 +8,10 @@
 //!    another one has them where that one has them, over whatever is there, and 0 where they belong.
 
 use crate::arrange::OutputPlan;
+use crate::csr::GroupedLists;
 use crate::emit::copy;
 use crate::finalize::code::offsets::mercury_places;
-use crate::ids::{SectionId, Table};
+use crate::ids::{Id, SectionId, Table};
 use crate::object::{ObjSection, Object, RelocSection, Role, entry};
 use crate::records::{Class, RelocRef, SymbolTableEntry};
 use crate::relocate::{RelocAction, RelocResolver};
@@ -52,18 +53,24 @@ pub(crate) struct Resolved {
 
 /// The linked Mercury view.
 pub(crate) struct Linked {
+    pub(crate) sections: Table<SectionId, LinkedSection>,
+}
+
+/// A section of the linked Mercury view.
+#[derive(Default)]
+pub(crate) struct LinkedSection {
     /// Contents; `None` for code, tables and relocations.
-    pub(crate) bytes: Table<SectionId, Option<Vec<u8>>>,
-    /// Kept relocations by the section they belong to.
-    pub(crate) kept: Table<SectionId, Vec<Kept>>,
-    /// Relocations of the texture slots that the link laid out, by parameter bank.
-    pub(crate) slots: Table<SectionId, Vec<Kept>>,
-    /// Resolved relocations that `--preserve-relocs` lists, by the section of the list.
-    pub(crate) listed: Table<SectionId, Vec<Kept>>,
-    /// Resolved values by code section.
-    pub(crate) resolved: Table<SectionId, Vec<Resolved>>,
-    /// Values of the system in functions with the relocations of another one, by code section: place in the compiler's code, value.
-    pub(crate) misplaced: Table<SectionId, Vec<(u64, u32)>>,
+    pub(crate) bytes: Option<Vec<u8>>,
+    /// Kept relocations that belong to it.
+    pub(crate) kept: Vec<Kept>,
+    /// Relocations of the texture slots that the link laid out in this parameter bank.
+    pub(crate) slots: Vec<Kept>,
+    /// What this list of resolved relocations (`--preserve-relocs`) lists.
+    pub(crate) listed: Vec<Kept>,
+    /// Resolved values of this code section.
+    pub(crate) resolved: Vec<Resolved>,
+    /// Values of the system in functions with the relocations of another one: place in the compiler's code, value.
+    pub(crate) misplaced: Vec<(u64, u32)>,
 }
 
 /// Number of a symbol or section symbol in the output.
@@ -158,7 +165,7 @@ fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Pla
     borrowed.then(|| mercury_places(object, relocs.target)).flatten()
 }
 
-/// Relocation sections whose effects are in memory at a time.
+/// Relocation sections whose entries of lists are in memory at a time.
 const WINDOW: usize = 1 << 14;
 
 /// What the relocations of one input section do.
@@ -254,54 +261,47 @@ fn append<T>(list: &mut Vec<T>, mut new: Vec<T>) {
     }
 }
 
-impl Linked {
-    /// Takes what the relocations of the next input section do to the section `target`, whose list of resolved relocations is `list`.
-    fn add(&mut self, target: SectionId, list: Option<SectionId>, effects: Effects) {
-        append(&mut self.kept[target], effects.kept);
-        append(&mut self.resolved[target], effects.resolved);
-        append(&mut self.misplaced[target], effects.misplaced);
-        if let Some(list) = list {
-            append(&mut self.listed[list], effects.listed);
-        }
+impl LinkedSection {
+    /// Takes what the relocations of the next input section do to this one.
+    fn add(&mut self, effects: Effects) {
+        append(&mut self.kept, effects.kept);
+        append(&mut self.listed, effects.listed);
+        append(&mut self.resolved, effects.resolved);
+        append(&mut self.misplaced, effects.misplaced);
         for (offset, change) in effects.fields {
-            let bytes = self.bytes[target].as_mut();
-            if let Some(field) = bytes.and_then(|b| b.get_mut(offset as usize..)) {
+            if let Some(field) = self.bytes.as_mut().and_then(|b| b.get_mut(offset as usize..)) {
                 change.write(field);
             }
         }
     }
 }
 
-/// Links the Mercury view.
+/// Links the Mercury view. Relocations of different sections do not meet, so each section is made by itself.
 pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Linked {
     let layout = output.layout;
     let (count, threads) = (layout.records.sections.len(), output.link.threads);
-    let mut linked = Linked {
-        bytes: threads.filled(count, None),
-        kept: threads.filled(count, Vec::new()),
-        slots: threads.filled(count, Vec::new()),
-        listed: threads.filled(count, Vec::new()),
-        resolved: threads.filled(count, Vec::new()),
-        misplaced: threads.filled(count, Vec::new()),
-    };
-    let made = threads.map(&output.arranged.sections, |&id| {
-        computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(output, id))
-    });
-    for (&id, bytes) in output.arranged.sections.iter().zip(made) {
-        linked.bytes[id] = bytes;
-    }
+    let mut is_written = Table::filled(count, false);
+    output.arranged.sections.iter().for_each(|&id| is_written[id] = true);
     let resolver = RelocResolver::new(output.link, layout);
-    for window in layout.records.relocs.chunks(WINDOW) {
-        let effects = threads.map(window, |r| Effects::new(output, &resolver, r));
-        for (r, effects) in window.iter().zip(effects) {
-            linked.add(r.target, layout.records.sections[r.target].companions[2], effects);
+    let refs: Vec<(SectionId, u32)> = layout.records.relocs.iter().zip(0..).map(|(r, n)| (r.target, n)).collect();
+    let refs = GroupedLists::newest_first(count, &refs);
+    let section = |&id: &SectionId| {
+        let own = || computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(output, id));
+        let mut section = LinkedSection {
+            bytes: if is_written[id] { own() } else { None },
+            ..LinkedSection::default()
+        };
+        for r in refs.of(id).iter().rev().filter_map(|&n| layout.records.relocs.get(n as usize)) {
+            section.add(Effects::new(output, &resolver, r));
         }
-    }
-    linked
-        .kept
-        .iter_mut()
-        .chain(linked.listed.iter_mut())
-        .for_each(|list| list.reverse());
+        section.kept.reverse();
+        section
+    };
+    let ids: Vec<SectionId> = (0..count).map(SectionId::from_index).collect();
+    let mut linked = Linked {
+        sections: threads.map(&ids, section).into(),
+    };
+    list(output, &resolver, &mut linked);
     for &(k, left_out) in &layout.textures.kernels {
         let Some(id) = layout.records.functions[k].parameters else {
             continue;
@@ -309,7 +309,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
         let slots = layout
             .textures
             .slots_of(&layout.records, (layout.records.functions[k].text, left_out));
-        linked.slots[id].extend(slots.rev().map(|(sym, offset)| Kept {
+        linked.sections[id].slots.extend(slots.rev().map(|(sym, offset)| Kept {
             offset,
             kind: match layout.records.symbols[sym].kind {
                 STT_CUDA_TEXTURE => 0x1_000b,
@@ -322,7 +322,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
         }));
     }
     for r in &layout.literal_relocs {
-        linked.kept[r.bank].push(Kept {
+        linked.sections[r.bank].kept.push(Kept {
             offset: r.offset,
             kind: r.kind,
             named: SymbolTableEntry::Symbol(r.symbol),
@@ -331,6 +331,24 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
         });
     }
     linked
+}
+
+/// Moves entries of lists from the sections that they are about to the lists, which several sections can share, in the order of all relocations.
+fn list<'d>(output: &OutputPlan<'_, 'd>, resolver: &RelocResolver<'_, 'd>, linked: &mut Linked) {
+    if linked.sections.iter().all(|section| section.listed.is_empty()) {
+        return;
+    }
+    linked.sections.iter_mut().for_each(|section| section.listed.clear());
+    let records = &output.layout.records;
+    for window in records.relocs.chunks(WINDOW) {
+        let effects = output.link.threads.map(window, |r| Effects::new(output, resolver, r));
+        for (r, effects) in window.iter().zip(effects) {
+            if let Some(list) = records.sections[r.target].companions[2] {
+                append(&mut linked.sections[list].listed, effects.listed);
+            }
+        }
+    }
+    linked.sections.iter_mut().for_each(|section| section.listed.reverse());
 }
 
 /// Bytes of a section before relocation.

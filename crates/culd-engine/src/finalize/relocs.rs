@@ -77,14 +77,14 @@ fn list(id: Option<SectionId>, entries: &[Rela]) -> List {
 /// The relocation sections that a section has, or that it is.
 fn of_section(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, id: SectionId) -> [List; 2] {
     let section = &output.layout.records.sections[id];
-    let kept = &linked.kept[id];
+    let kept = &linked.sections[id].kept;
     let entries: Vec<Rela> = match section.class {
         Class::Text(_) | Class::Stub(_) | Class::Uft => match code.of(id) {
             Some(function) => of_code(output, code, id, function, kept),
             None => return [None, None],
         },
         Class::ResolvedRela(target) => {
-            let entries = resolved(output, code.of(target), &linked.listed[id]);
+            let entries = resolved(output, code.of(target), &linked.sections[id].listed);
             return [list(Some(id), &entries), None];
         }
         Class::Literals => Vec::new(),
@@ -96,7 +96,7 @@ fn of_section(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_,
                 list.iter().map(entry).collect()
             };
             // Relocations of the texture slots that the link laid out come after the bank.
-            let slots = list(section.slot_relocs, &in_bank(&linked.slots[id]));
+            let slots = list(section.slot_relocs, &in_bank(&linked.sections[id].slots));
             return [slots, list(section.companions[1], &in_bank(kept))];
         }
         _ if kept.is_empty() => return [None, None],

@@ -48,11 +48,11 @@ fn records(capsule: &[u8]) -> Vec<Record> {
 
 /// Writes resolved values and the number of the code section, and counts instructions again where they moved.
 pub(super) fn patch(output: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
-    let records = match linked.resolved[id].is_empty() {
+    let records = match linked.sections[id].resolved.is_empty() {
         true => Vec::new(),
         false => records(&function.capsule),
     };
-    for r in &linked.resolved[id] {
+    for r in &linked.sections[id].resolved {
         let instruction = r.twin.r_offset.get() / INSTRUCTION;
         let at = records.partition_point(|x| x.first + x.count <= instruction);
         let Some(&(_, width)) = MERCURY_FIELDS.iter().find(|f| f.0 == r.kind) else {

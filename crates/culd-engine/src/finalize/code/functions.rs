@@ -392,23 +392,23 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
 
 fn patch_code(output: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
     move_slot_loads(slot_base, function, code);
-    for r in &linked.resolved[id] {
+    for r in &linked.sections[id].resolved {
         let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
     if output.link.mode.relocatable {
         // A relocatable link leaves texture slots to the next one, but moves them after the longest parameter bank.
-        for kept in linked.kept[id].iter().filter(|k| is_texture(output, k.named)) {
+        for kept in linked.sections[id].kept.iter().filter(|k| is_texture(output, k.named)) {
             if let Some(twin) = kept.twin {
                 let value = slot(slot_base, &twin, twin.r_addend.get() as u64);
                 put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
             }
         }
     }
-    for &(place, value) in &linked.misplaced[id] {
+    for &(place, value) in &linked.sections[id].misplaced {
         put(code, function.place(place), R_CUDA_ABS32_32, value.into());
     }
-    for kept in linked.kept[id].iter().filter(|k| is_reserved(output, k.named)) {
+    for kept in linked.sections[id].kept.iter().filter(|k| is_reserved(output, k.named)) {
         let (Some(twin), SymbolTableEntry::Symbol(sym)) = (kept.twin, kept.named) else {
             continue;
         };

@@ -53,8 +53,8 @@ fn literals(
     labels: &mut HashMap<FunctionId, Labels, SeededState>,
 ) -> Vec<u8> {
     let records = &output.layout.records;
-    let mut bytes = linked.bytes[id].clone().unwrap_or_default();
-    for kept in &linked.kept[id] {
+    let mut bytes = linked.sections[id].bytes.clone().unwrap_or_default();
+    for kept in &linked.sections[id].kept {
         let SymbolTableEntry::Symbol(number) = kept.named else { continue };
         let Some(sym) = records.symbols.get(number) else { continue };
         let Some(f) = sym.function else { continue };
@@ -79,12 +79,13 @@ fn literals(
 
 /// Data with places of functions inside of kernels, if it has any.
 fn data(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
-    let mut places = linked.kept[id]
+    let mut places = linked.sections[id]
+        .kept
         .iter()
         .filter_map(|k| Some((k.offset, place_in_code(output, code, k)?)))
         .peekable();
     places.peek()?;
-    let mut bytes = linked.bytes[id].clone().unwrap_or_default();
+    let mut bytes = linked.sections[id].bytes.clone().unwrap_or_default();
     for (offset, place) in places {
         if let Some(slot) = bytes.get_mut(offset as usize..).and_then(|b| b.first_chunk_mut::<8>()) {
             *slot = place.to_le_bytes();

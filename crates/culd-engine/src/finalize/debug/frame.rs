@@ -9,6 +9,8 @@
 //! 3. A function inside of a kernel (`-ewp`) has an FDE whose address is the kernel's with an addend, and a CIE that has the kernel's address:
 //!    those of the input's SASS view, found by the value that its symbol has there.
 //! 4. Advances move with deleted instructions.
+//!
+//! FDEs are made independently of each other; their places are added up afterwards.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::function::Function;
@@ -26,7 +28,8 @@ use crate::options::Identity;
 use crate::records::SymbolTableEntry;
 use cubin::consts::STT_FUNC;
 use cubin::raw::Rela;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// SASS type of an address.
@@ -56,94 +59,203 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
     let Some(id) = crate::finalize::sass::find(output, b".debug_frame") else {
         return;
     };
-    let mercury = linked.bytes[id].as_deref().unwrap_or_default();
+    let threads = output.link.threads;
+    let (mercury, kept) = (linked.sections[id].bytes.as_deref().unwrap_or_default(), &linked.sections[id].kept);
     let entries = frame_entries(mercury);
+    let mut by_offset: Vec<(u64, &Kept)> = kept.iter().map(|k| (k.offset, k)).collect();
+    by_offset.sort_by_key(|k| k.0);
     let mut frame = Frame {
         output,
         code,
         mercury,
-        entries: &entries,
-        kept: linked.kept[id].iter().map(|k| (k.offset, k)).collect(),
+        kept: by_offset,
         of_function: HashMap::default(),
-        inputs: output
-            .link
-            .threads
+        inputs: threads
             .map(output.link.inputs.objects.as_slice(), |object| {
                 input_frames(object, code.sources.of(object.id))
             })
             .into(),
-        done: HashSet::default(),
-        out: Vec::new(),
-        places: HashMap::default(),
     };
-    frame.build();
-    let Frame { out, places, .. } = frame;
-    let moved = |k: &Kept| {
-        let &(place, addend) = places.get(&k.offset)?;
+    let tasks = frame.tasks(&entries);
+    let written = threads.map(&tasks, |task| frame.pair(task));
+    let (placed, mut places) = frame.place(written.into_iter().flatten());
+    places.sort_by_key(|place| place.0);
+    let out = threads.join_parts(&placed, TOGETHER, |pairs| {
+        let mut out = Vec::with_capacity(pairs.iter().map(|(pair, _)| pair.size()).sum());
+        pairs.iter().for_each(|(pair, at)| pair.write(*at, &mut out));
+        out
+    });
+    let moved = |_, k: &Kept| {
+        let &(_, place, addend) = last_at(&places, k.offset, |place| place.0)?;
         Some(relocation(output, k, place, R_CUDA_64, addend))
     };
-    let entries: Vec<Rela> = linked.kept[id].iter().filter_map(moved).collect();
+    let entries: Vec<Rela> = threads.filter_map(kept, moved);
     sass.put_relocs(output, id, &entries);
     sass.put(id, out);
 }
+
+/// Pairs of CIE and FDE that are written together.
+const TOGETHER: usize = 1024;
+
+/// The last item with a key in a sorted list.
+fn last_at<T>(list: &[T], key: u64, key_of: impl Fn(&T) -> u64) -> Option<&T> {
+    let end = list.partition_point(|item| key_of(item) <= key);
+    list.get(end.checked_sub(1)?).filter(|item| key_of(item) == key)
+}
+
+/// An FDE of the Mercury view that has its address.
+struct Task<'a> {
+    entry: &'a FrameEntry,
+    /// Number that says how much code it is about.
+    range: u64,
+    /// The CIE before it.
+    cie: Range<usize>,
+    function: FunctionId,
+    text: SectionId,
+    kind: Kind,
+}
+
+/// Which FDE of a function it is.
+#[derive(Clone, Copy)]
+enum Kind {
+    First,
+    Further,
+    /// That of a function inside of a kernel, at this place of the Mercury code.
+    Inner(u64),
+}
+
+/// A CIE and an FDE to write.
+struct Pair<'x> {
+    cie: Cow<'x, [u8]>,
+    /// The code it is about.
+    code: Range<u64>,
+    program: Vec<u8>,
+    /// Place of the FDE's address in the Mercury view, and its new addend.
+    address: (u64, i64),
+    /// The Mercury CIE, if its addresses are taken over.
+    mercury_cie: Range<usize>,
+}
+
+impl Pair<'_> {
+    /// Bytes of an FDE without its program: length, mark, CIE, address, range.
+    const FIXED: usize = 4 + 4 * size_of::<u64>();
+
+    fn size(&self) -> usize {
+        self.cie.len() + Self::FIXED + self.program.len()
+    }
+
+    /// Appends the bytes, for a place in the section.
+    fn write(&self, at: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.cie);
+        out.extend_from_slice(&u32::MAX.to_le_bytes());
+        for word in [24 + self.program.len() as u64, at, self.code.start, self.code.end - self.code.start] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.extend_from_slice(&self.program);
+    }
+}
+
+/// Old place of an address, new place, addend.
+type Moved = (u64, u64, i64);
 
 struct Frame<'a, 'd> {
     output: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     mercury: &'a [u8],
-    entries: &'a [FrameEntry],
-    kept: HashMap<u64, &'a Kept, SeededState>,
-    /// FDEs of each function.
+    /// Kept relocations, sorted by their offsets.
+    kept: Vec<(u64, &'a Kept)>,
+    /// FDEs of functions with several.
     of_function: HashMap<FunctionId, Vec<&'a FrameEntry>, SeededState>,
     /// Frames of the inputs, those of objects without prevailing functions too.
     inputs: Table<ObjectId, InputFrames<'d>>,
-    done: HashSet<FunctionId, SeededState>,
-    out: Vec<u8>,
-    /// New places and addends of addresses.
-    places: HashMap<u64, (u64, i64), SeededState>,
 }
 
 impl<'a, 'd> Frame<'a, 'd> {
-    fn build(&mut self) {
-        for entry in self.entries.iter().filter(|e| e.fde.is_some()) {
+    /// The FDEs that are written, in order.
+    fn tasks(&mut self, entries: &'a [FrameEntry]) -> Vec<Task<'a>> {
+        let subjects = self.output.link.threads.map(entries, |entry| {
             let address = (entry.range.start + FDE_ADDRESS) as u64;
-            if let Some((f, _)) = self.function_at(address).filter(|_| self.inner_at(address).is_none()) {
-                self.of_function.entry(f).or_default().push(entry);
-            }
+            let (function, text) = self.function_at(address).filter(|_| entry.fde.is_some())?;
+            Some((function, text, self.inner_at(address)))
+        });
+        let mut counts: Table<FunctionId, u32> = Table::filled(self.output.layout.records.functions.len(), 0);
+        for (function, ..) in subjects.iter().flatten().filter(|subject| subject.2.is_none()) {
+            counts[*function] += 1;
         }
-        let mut cie: &[u8] = &[];
-        let mut cie_place = 0..0;
-        for entry in self.entries {
+        let mut done: Table<FunctionId, bool> = Table::filled(counts.len(), false);
+        let mut tasks = Vec::with_capacity(entries.len());
+        let mut cie = 0..0;
+        for (entry, subject) in entries.iter().zip(subjects) {
             let Some(range) = entry.fde else {
-                cie = self.mercury.get(entry.range.clone()).unwrap_or_default();
-                cie_place = entry.range.clone();
+                cie = entry.range.clone();
                 continue;
             };
-            let address = (entry.range.start + FDE_ADDRESS) as u64;
-            let Some((f, text)) = self.function_at(address) else { continue };
-            if let Some(addend) = self.inner_at(address) {
-                self.inner(text, addend, address, cie_place.clone());
-                continue;
-            }
-            let later_stub = self
-                .code
-                .stubs_in(self.output, text)
-                .is_some_and(|s| s.first().is_none_or(|s| s.function != f));
-            let start = if self.done.insert(f) && !later_stub {
-                self.first(f, text, cie)
-            } else {
-                Some(self.append(cie, 0..range, &[0; 4]))
+            let Some((function, text, inner)) = subject else { continue };
+            let kind = match inner {
+                Some(place) => Kind::Inner(place),
+                None => {
+                    if counts[function] > 1 {
+                        self.of_function.entry(function).or_default().push(entry);
+                    }
+                    let stubs = self.code.stubs_in(self.output, text);
+                    let later_stub = stubs.is_some_and(|s| s.first().is_none_or(|s| s.function != function));
+                    match std::mem::replace(&mut done[function], true) || later_stub {
+                        true => Kind::Further,
+                        false => Kind::First,
+                    }
+                }
             };
-            if let Some(start) = start {
-                let addend = self.kept.get(&address).map_or(0, |k| k.addend);
-                self.places.insert(address, (start, addend));
-            }
+            tasks.push(Task {
+                entry,
+                range,
+                cie: cie.clone(),
+                function,
+                text,
+                kind,
+            });
         }
+        tasks
+    }
+
+    /// What is written for an FDE.
+    fn pair(&self, task: &Task<'_>) -> Option<Pair<'_>> {
+        match task.kind {
+            Kind::First => self.first(task),
+            Kind::Further => Some(self.whole(task, self.cie(task).into(), 0..task.range, vec![0; 4])),
+            Kind::Inner(place) => self.inner(task, place),
+        }
+    }
+
+    /// Puts pairs one behind the other: their places, and those of addresses.
+    fn place<'x>(&self, pairs: impl Iterator<Item = Pair<'x>>) -> (Vec<(Pair<'x>, u64)>, Vec<Moved>) {
+        let (mut placed, mut places, mut at) = (Vec::new(), Vec::new(), 0);
+        for pair in pairs {
+            let (address, addend) = pair.address;
+            places.push((address, at + (pair.cie.len() + FDE_ADDRESS) as u64, addend));
+            for offset in pair.mercury_cie.clone() {
+                if let Some(k) = self.kept_at(offset as u64) {
+                    places.push((offset as u64, at + (offset - pair.mercury_cie.start) as u64, k.addend));
+                }
+            }
+            let size = pair.size() as u64;
+            placed.push((pair, at));
+            at += size;
+        }
+        (placed, places)
+    }
+
+    /// The Mercury CIE before an FDE.
+    fn cie(&self, task: &Task<'_>) -> &'a [u8] {
+        self.mercury.get(task.cie.clone()).unwrap_or_default()
+    }
+
+    fn kept_at(&self, offset: u64) -> Option<&'a Kept> {
+        last_at(&self.kept, offset, |k| k.0).map(|k| k.1)
     }
 
     /// The function that an FDE's address belongs to.
     fn function_at(&self, address: u64) -> Option<(FunctionId, SectionId)> {
-        let SymbolTableEntry::Symbol(sym) = self.kept.get(&address)?.named else {
+        let SymbolTableEntry::Symbol(sym) = self.kept_at(address)?.named else {
             return None;
         };
         let f = self.output.layout.records.symbols.get(sym)?.function?;
@@ -152,13 +264,25 @@ impl<'a, 'd> Frame<'a, 'd> {
 
     /// Offset in Mercury code of the function inside of a kernel that an FDE's address belongs to.
     fn inner_at(&self, address: u64) -> Option<u64> {
-        let addend = u64::try_from(self.kept.get(&address)?.addend).ok()?;
+        let addend = u64::try_from(self.kept_at(address)?.addend).ok()?;
         (addend != 0).then_some(addend)
     }
 
+    /// A pair for a whole function, whose address keeps its addend.
+    fn whole<'x>(&self, task: &Task<'_>, cie: Cow<'x, [u8]>, code: Range<u64>, program: Vec<u8>) -> Pair<'x> {
+        let address = (task.entry.range.start + FDE_ADDRESS) as u64;
+        Pair {
+            cie,
+            code,
+            program,
+            address: (address, self.kept_at(address).map_or(0, |k| k.addend)),
+            mercury_cie: 0..0,
+        }
+    }
+
     /// The FDE of a function inside of a kernel. Nothing is written for one that the input's SASS view does not have.
-    fn inner(&mut self, text: SectionId, mercury: u64, address: u64, mercury_cie: Range<usize>) -> Option<()> {
-        let function = self.code.of(text)?;
+    fn inner(&self, task: &Task<'_>, mercury: u64) -> Option<Pair<'_>> {
+        let function = self.code.of(task.text)?;
         let object = &self.output.link.inputs.objects[function.object];
         let frames = &self.inputs[object.id];
         let start = *frames.starts.get(&(function.section, mercury))?;
@@ -167,51 +291,33 @@ impl<'a, 'd> Frame<'a, 'd> {
         let copies = self
             .code
             .copies
-            .of(text)
+            .of(task.text)
             .filter(|_| self.output.link.options.identity == Identity::Nvlink);
         let range = copies.map_or(range, |c| c.end(function, start).saturating_sub(function.place(start)));
-        let program = moved(function, start, fde.get(FDE_PROGRAM..)?);
-        let at = self.out.len();
-        let place = self.append(cie, function.place(start)..function.place(start) + range, &program);
-        self.places.insert(address, (place, function.place(start) as i64));
-        for offset in mercury_cie.clone() {
-            if let Some(k) = self.kept.get(&(offset as u64)) {
-                let place = at + (offset - mercury_cie.start);
-                self.places.insert(offset as u64, (place as u64, k.addend));
-            }
-        }
-        Some(())
+        Some(Pair {
+            cie: cie.into(),
+            code: function.place(start)..function.place(start) + range,
+            program: moved(function, start, fde.get(FDE_PROGRAM..)?),
+            address: ((task.entry.range.start + FDE_ADDRESS) as u64, function.place(start) as i64),
+            mercury_cie: task.cie.clone(),
+        })
     }
 
-    /// Appends a CIE and an FDE; gives the place of its address.
-    fn append(&mut self, cie: &[u8], code: Range<u64>, program: &[u8]) -> u64 {
-        let at = self.out.len() as u64;
-        self.out.extend_from_slice(cie);
-        let fde = self.out.len();
-        self.out.extend_from_slice(&u32::MAX.to_le_bytes());
-        for word in [24 + program.len() as u64, at, code.start, code.end - code.start] {
-            self.out.extend_from_slice(&word.to_le_bytes());
-        }
-        self.out.extend_from_slice(program);
-        (fde + FDE_ADDRESS) as u64
-    }
-
-    /// The function's first FDE. `mercury_cie` is before it in the Mercury view.
-    fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
-        let function = self.code.of(text)?;
+    /// The function's first FDE.
+    fn first(&self, task: &Task<'_>) -> Option<Pair<'_>> {
+        let function = self.code.of(task.text)?;
         let object = &self.output.link.inputs.objects[function.object];
         let frames = &self.inputs[object.id];
         let &(cie, fde) = frames.of.get(&(function.section, 0))?;
         let own = fde.get(FDE_PROGRAM..)?;
-        let all = self.of_function.get(&f).filter(|all| all.len() > 1);
-        let Some(all) = all else {
-            let stubs = self.code.stubs_in(self.output, text).map(Stubs::first_range);
+        let Some(all) = self.of_function.get(&task.function) else {
+            let stubs = self.code.stubs_in(self.output, task.text).map(Stubs::first_range);
             let inner = || inner_range(function, object, 0, fde).filter(|_| object.has_inner_functions);
             let range = stubs.or_else(inner).unwrap_or(function.code.len() as u64);
-            return Some(self.append(cie, 0..range, &moved(function, 0, own)));
+            return Some(self.whole(task, cie.into(), 0..range, moved(function, 0, own)));
         };
         let program = self.union(function, object, all).unwrap_or_else(|| moved(function, 0, own));
-        Some(self.append(&in_sass_units(mercury_cie), 0..function.code.len() as u64, &program))
+        Some(self.whole(task, in_sass_units(self.cie(task)).into(), 0..function.code.len() as u64, program))
     }
 
     /// The union of several programs, in SASS positions; `None` if something is not known.

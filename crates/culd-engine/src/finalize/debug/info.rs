@@ -142,7 +142,7 @@ impl<'a, 'd> Addresses<'a, 'd> {
 
     fn others(mut self, linked: &Linked, sass: &mut Sass) {
         let mut entries = Vec::new();
-        for k in &linked.kept[self.id] {
+        for k in &linked.sections[self.id].kept {
             let addend = self.addend(k);
             let kind = if k.kind == R_MERCURY_ABS32 { R_CUDA_32 } else { R_CUDA_64 };
             entries.push(relocation(self.output, k, k.offset, kind, addend));
@@ -153,9 +153,9 @@ impl<'a, 'd> Addresses<'a, 'd> {
     }
 
     fn info(mut self, linked: &Linked, units: &Units, sass: &mut Sass) {
-        let mut bytes = linked.bytes[self.id].clone().unwrap_or_default();
+        let mut bytes = linked.sections[self.id].bytes.clone().unwrap_or_default();
         let mut entries = Vec::new();
-        for k in &linked.kept[self.id] {
+        for k in &linked.sections[self.id].kept {
             let mut addend = self.addend(k);
             if k.kind == R_MERCURY_PROG_REL32 {
                 let unit = self.twins.get(&k.offset).and_then(|t| units.get(&(t.0, addend as u64)));

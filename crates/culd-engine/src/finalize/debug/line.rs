@@ -44,8 +44,8 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
         };
         let mercury = Mercury {
             id,
-            bytes: linked.bytes[id].as_deref().unwrap_or_default(),
-            named: linked.kept[id].iter().map(|k| (k.offset, k.named)).collect(),
+            bytes: linked.sections[id].bytes.as_deref().unwrap_or_default(),
+            named: linked.sections[id].kept.iter().map(|k| (k.offset, k.named)).collect(),
         };
         for object in output.link.inputs.objects.iter() {
             let places = table.object(object, name, &mercury);

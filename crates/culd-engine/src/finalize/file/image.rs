@@ -115,22 +115,17 @@ struct Writer<'a, 'd> {
     output: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
-    sass: Sass,
-    numbers: Numbers,
-    strings: Strings,
-    /// Mercury sections in order: the section and whether it is a capsule.
-    mercury: Vec<SectionId>,
+    sass: &'a Sass,
+    frame: &'a ImageFrame<'d>,
     /// The file that the Mercury link alone would have been.
-    mercury_file: Plan,
-    symbol_tables: [Vec<u8>; 2],
-    /// Extended section numbers of the symbols of both tables.
-    extended: [Vec<u8>; 2],
+    mercury_file: &'a Plan,
     sections: Vec<ImageSection<'a>>,
 }
 
 /// What of the file does not depend on the contents of the SASS view.
 pub(crate) struct ImageFrame<'d> {
     banks: Vec<Parameters<'d>>,
+    /// Mercury sections in order: capsules, then the others.
     mercury: Vec<SectionId>,
     /// Names of the Mercury sections.
     names: Vec<Vec<u8>>,
@@ -139,7 +134,9 @@ pub(crate) struct ImageFrame<'d> {
     numbers: Numbers,
     strings: Strings,
     symbol_tables: [Vec<u8>; 2],
+    /// Extended section numbers of the symbols of both tables.
     extended: [Vec<u8>; 2],
+    /// The file that the Mercury link alone would have been.
     mercury_file: Result<Plan, WriteError>,
 }
 
@@ -179,18 +176,19 @@ pub(crate) fn emit<'d>(
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
 ) -> Result<Emitted, Stop> {
-    let image = image(output, linked, code, frame, sass).map_err(|error| refused(output, &error, out))?;
+    let image = image(output, linked, code, &frame, &sass).map_err(|error| refused(output, &error, out))?;
     let plan = image.plan().map_err(|error| refused(output, &error, out))?;
     let limit = size_limit::limit(output.link.inputs);
     plan.check_size(limit).map_err(|error| refused(output, &error, out))?;
     let emitted = {
         let threads = output.link.threads;
-        let (receiver, file_parts) = threads.join(|| windows::begin(sink, plan.size()), || image.parts(&plan));
-        let chunks = ImageChunks::new(&file_parts);
+        let header = plan.file_header();
+        let (receiver, chunks) = threads.join(|| windows::begin(sink, plan.size()), || ImageChunks::new(&image, &plan, &header));
         windows::write(&chunks, plan.size(), threads, receiver)
     };
     if output.link.options.leave_memory {
         std::mem::forget(image);
+        std::mem::forget((frame, sass));
     }
     Ok(emitted)
 }
@@ -200,29 +198,25 @@ fn image<'a, 'd>(
     output: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
-    frame: ImageFrame<'d>,
-    sass: Sass,
+    frame: &'a ImageFrame<'d>,
+    sass: &'a Sass,
 ) -> Result<Image<'a>, WriteError> {
-    let is_extended = frame.numbers.extended;
     let mut writer = Writer {
         output,
         linked,
         code,
         sass,
-        numbers: frame.numbers,
-        strings: frame.strings,
-        mercury: frame.mercury,
-        mercury_file: frame.mercury_file?,
-        symbol_tables: frame.symbol_tables,
-        extended: frame.extended,
-        sections: Vec::with_capacity(frame.count),
+        frame,
+        mercury_file: frame.mercury_file.as_ref().map_err(Clone::clone)?,
+        sections: Vec::new(),
     };
-    writer.sass_sections();
-    if is_extended {
+    writer.sections = output.link.threads.map(&output.arranged.sections, |&id| writer.sass_section(id));
+    writer.sections.reserve_exact(frame.count.saturating_sub(writer.sections.len()));
+    if frame.numbers.extended {
         writer.extended_numbers();
     }
-    writer.parameter_banks(&frame.banks);
-    writer.mercury_sections(&frame.names);
+    writer.parameter_banks();
+    writer.mercury_sections();
     Ok(Image {
         header: image_header(output),
         writer: writer_kind(output),
@@ -304,15 +298,15 @@ fn writer_kind(output: &OutputPlan<'_, '_>) -> WriterKind {
 /// What the relocation section `id` of a target lists: relocations of its slots of textures, or the others.
 fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId, target: SectionId) -> &'l [Kept] {
     match output.layout.records.sections[target].slot_relocs == Some(id) {
-        true => &linked.slots[target],
-        false => &linked.kept[target],
+        true => &linked.sections[target].slots,
+        false => &linked.sections[target].kept,
     }
 }
 
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
 fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, symbols: u64) -> Result<Plan, WriteError> {
     let (sections, arranged) = (&output.layout.records.sections, output.arranged);
-    let bytes = |id: SectionId| linked.bytes[id].as_ref().map_or(0, |bytes| bytes.len() as u64);
+    let bytes = |id: SectionId| linked.sections[id].bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
     let extents = arranged.sections.iter().map(|&id| {
         let s = &sections[id];
         let size = match s.class {
@@ -323,7 +317,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'
             Class::Uft => code.stubs.as_ref().map_or(s.size, |stubs| stubs.mercury_size),
             Class::Text(_) | Class::Stub(_) => s.size,
             Class::Rela(target) => 24 * relocs_in(output, linked, id, target).len() as u64,
-            Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
+            Class::ResolvedRela(_) => 24 * linked.sections[id].listed.len() as u64,
             Class::Compat => bytes(id).saturating_sub(compat::late_size(output.link)),
             _ => bytes(id),
         };
@@ -340,7 +334,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'
 }
 
 /// A table of extended section numbers.
-fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSection<'static> {
+fn extended_section(name: u32, flags: u64, link: u32, table: &[u8]) -> ImageSection<'_> {
     ImageSection {
         name,
         sh_type: SHT_SYMTAB_SHNDX,
@@ -360,31 +354,19 @@ impl<'a, 'd> Writer<'a, 'd> {
         &self.output.layout.records.sections[id]
     }
 
-    fn sass_sections(&mut self) {
-        for &id in &self.output.arranged.sections {
-            let section = self.sass_section(id);
-            self.sections.push(section);
+    fn sass_bytes(&self, id: SectionId) -> Cow<'a, [u8]> {
+        let frame = self.frame;
+        match self.section(id).class {
+            Class::SectionNames => frame.strings.section_names.as_slice().into(),
+            Class::Strings => frame.strings.strings.as_slice().into(),
+            Class::Symbols => frame.symbol_tables[1].as_slice().into(),
+            Class::Parameters => self.parameters_with_slots(id).into(),
+            _ => match (self.code.of(id), &self.sass.bytes[id]) {
+                (Some(function), _) => function.code.as_slice().into(),
+                (None, Some(bytes)) => bytes.as_slice().into(),
+                (None, None) => self.linked.sections[id].bytes.as_deref().unwrap_or_default().into(),
+            },
         }
-    }
-
-    fn sass_bytes(&mut self, id: SectionId) -> Cow<'a, [u8]> {
-        let (code, linked) = (self.code, self.linked);
-        let bytes = match self.section(id).class {
-            Class::SectionNames => std::mem::take(&mut self.strings.section_names),
-            Class::Strings => std::mem::take(&mut self.strings.strings),
-            Class::Symbols => std::mem::take(&mut self.symbol_tables[1]),
-            Class::Parameters => self.parameters_with_slots(id),
-            _ => {
-                if let Some(function) = code.of(id) {
-                    return function.code.as_slice().into();
-                }
-                match self.sass.bytes[id].take() {
-                    Some(bytes) => bytes,
-                    None => return linked.bytes[id].as_deref().unwrap_or_default().into(),
-                }
-            }
-        };
-        bytes.into()
     }
 
     /// The parameter bank of a kernel with the slots of its textures after it.
@@ -398,7 +380,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         bytes
     }
 
-    fn sass_section(&mut self, id: SectionId) -> ImageSection<'a> {
+    fn sass_section(&self, id: SectionId) -> ImageSection<'a> {
         let (link, info) = self.link_and_info(id);
         let nobits = has_no_bytes(self.section(id));
         let content = if nobits { Cow::default() } else { self.sass_bytes(id) };
@@ -417,9 +399,9 @@ impl<'a, 'd> Writer<'a, 'd> {
         }
         let reserve = match s.class {
             // The names of the tables of extended numbers take the place that is kept free for them.
-            Class::SectionNames if self.numbers.extended => 0,
+            Class::SectionNames if self.frame.numbers.extended => 0,
             Class::SectionNames => names_reserve([(&b""[..], SHF_CUDA_MERCURY)].into_iter()),
-            Class::Strings => self.strings.reserve,
+            Class::Strings => self.frame.strings.reserve,
             _ => 0,
         };
         if s.class == Class::Strings {
@@ -446,8 +428,8 @@ impl<'a, 'd> Writer<'a, 'd> {
         let (link, info) = link_and_info(self.output, id);
         match self.section(id).class {
             // The symbols of parameter banks come last, and they are local.
-            Class::Symbols if !self.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => {
-                (link, (self.symbol_tables[1].len() / 24) as u32)
+            Class::Symbols if !self.frame.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => {
+                (link, (self.frame.symbol_tables[1].len() / 24) as u32)
             }
             _ => (link, info),
         }
@@ -455,12 +437,12 @@ impl<'a, 'd> Writer<'a, 'd> {
 
     fn extended_numbers(&mut self) {
         let symbols = self.output.arranged.section_index(self.output.layout.records.standard.symbols);
-        let table = std::mem::take(&mut self.extended[1]);
-        self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
+        let name = self.frame.strings.extended[1];
+        self.sections.push(extended_section(name, 0, symbols, &self.frame.extended[1]));
     }
 
-    fn parameter_banks(&mut self, banks: &[Parameters<'d>]) {
-        for (bank, &(name, _)) in banks.iter().zip(&self.strings.parameters) {
+    fn parameter_banks(&mut self) {
+        for (bank, &(name, _)) in self.frame.banks.iter().zip(&self.frame.strings.parameters) {
             self.sections.push(ImageSection {
                 name,
                 sh_type: final_type(self.output, SHT_CUDA_CONSTANT0),
@@ -477,24 +459,23 @@ impl<'a, 'd> Writer<'a, 'd> {
         }
     }
 
-    fn mercury_sections(&mut self, names: &[Vec<u8>]) {
-        let offsets = std::mem::take(&mut self.strings.mercury);
-        let mercury = std::mem::take(&mut self.mercury);
-        let twins: Vec<_> = mercury.iter().zip(names).zip(&offsets).collect();
+    fn mercury_sections(&mut self) {
+        let frame = self.frame;
+        let twins: Vec<_> = frame.mercury.iter().zip(&frame.names).zip(&frame.strings.mercury).collect();
         let made = self
             .output
             .link
             .threads
             .map(&twins, |&((&id, name), &offset)| self.mercury_section(id, name, offset));
         self.sections.extend(made);
-        if self.numbers.extended {
-            let table = std::mem::take(&mut self.extended[0]);
-            let section = extended_section(self.strings.extended[0], SHF_CUDA_MERCURY, self.numbers.symbols, table);
+        if frame.numbers.extended {
+            let name = frame.strings.extended[0];
+            let section = extended_section(name, SHF_CUDA_MERCURY, frame.numbers.symbols, &frame.extended[0]);
             self.sections.push(section);
         }
-        let symbols = std::mem::take(&mut self.symbol_tables[0]);
+        let symbols = frame.symbol_tables[0].as_slice();
         self.sections.push(ImageSection {
-            name: self.strings.mercury_symbols,
+            name: frame.strings.mercury_symbols,
             sh_type: SHT_CUDA_MERC_SYMTAB,
             flags: SHF_CUDA_MERCURY,
             link: self.output.arranged.section_index(self.output.layout.records.standard.strings),
@@ -531,17 +512,17 @@ impl<'a, 'd> Writer<'a, 'd> {
                 }
                 list.as_bytes().to_vec()
             }
-            Class::ResolvedRela(_) => self.mercury_relocs(&linked.listed[id]).as_bytes().to_vec(),
+            Class::ResolvedRela(_) => self.mercury_relocs(&linked.sections[id].listed).as_bytes().to_vec(),
             Class::ReservedShared => self.reserved_bytes(id),
-            _ => return linked.bytes[id].as_deref().unwrap_or_default().into(),
+            _ => return linked.sections[id].bytes.as_deref().unwrap_or_default().into(),
         };
         bytes.into()
     }
 
     fn mercury_section(&self, id: SectionId, name: &[u8], name_offset: u32) -> ImageSection<'a> {
         let s = self.section(id);
-        let symbols = self.numbers.symbols;
-        let twin = |id: SectionId| self.numbers.mercury(self.output, id);
+        let symbols = self.frame.numbers.symbols;
+        let twin = |id: SectionId| self.frame.numbers.mercury(self.output, id);
         let owner = s.owner.map_or(0, twin);
         let sass_owner = || s.owner.map_or(0, |id| self.output.arranged.section_index(id));
         let own_flags = SHF_CUDA_MERCURY | s.flags;
@@ -574,7 +555,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let number = self.output.arranged.section_index(id);
         let twin = self.sections.get((number as usize).wrapping_sub(1));
         let twin_size = twin.map_or(0, |t| t.size);
-        let kept = &self.linked.kept[id];
+        let kept = &self.linked.sections[id].kept;
         let facts = TwinFacts {
             name,
             sh_type,
