@@ -7,8 +7,10 @@
 //! 4. [`CallGraph::reach`] answers "which of these functions does each of those reach": by walks in sparse graphs, by bit sets in slices
 //!    of 512 functions in dense ones, so memory stays proportional to the graph.
 
-use crate::ids::{FunctionId, Id, ProtoId, Table};
+use crate::ids::{FunctionId, Id, PART, ProtoId, Table};
+use crate::par::Threads;
 use crate::resolve::Resolved;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The edges of the graph: enough to find what is reachable.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct CallGraph {
 /// Number of marks that [`CallGraph::reach`] handles at once.
 const SLICE: usize = 512;
 const WORDS: usize = SLICE / 64;
+/// From so many functions on, several threads mark those that are reachable.
+const MANY: usize = if cfg!(test) { 4 } else { 4096 };
 
 impl CallEdges {
     /// The edges of a link's call graph.
@@ -66,6 +70,36 @@ impl CallEdges {
     /// Number of functions and prototypes.
     fn nodes(&self) -> usize {
         self.functions + self.targets.len()
+    }
+
+    /// [`mark`](Self::mark) by several threads, if there are many functions: each takes a part of those that were found last, and what it finds first is
+    /// its part of the next ones. Which thread finds a function makes no difference to the result.
+    pub fn mark_all(
+        &self,
+        resolved: &Resolved<'_>,
+        roots: impl IntoIterator<Item = FunctionId>,
+        threads: Threads,
+    ) -> Table<FunctionId, bool> {
+        if !threads.are_many() || self.functions < MANY {
+            return self.mark(resolved, roots);
+        }
+        let seen: Vec<AtomicBool> = threads.map_numbered(&vec![(); self.nodes()], |_, ()| AtomicBool::new(false));
+        let is_new = |node: u32| {
+            let flag = &seen[node as usize];
+            // Most functions are called by many: reading first leaves their flags with all threads.
+            !flag.load(Ordering::Relaxed) && !flag.swap(true, Ordering::Relaxed)
+        };
+        let mut found: Vec<u32> = roots.into_iter().map(FunctionId::number).filter(|&root| is_new(root)).collect();
+        while !found.is_empty() {
+            let next = |nodes: &[u32]| {
+                let targets = nodes.iter().flat_map(|&node| self.of(resolved, node).iter());
+                targets.filter(|&target| is_new(target)).collect()
+            };
+            found = threads.join_parts(&found, PART, next);
+        }
+        let mut seen = threads.map_numbered(&seen, |_, flag| flag.load(Ordering::Relaxed));
+        seen.truncate(self.functions);
+        seen.into()
     }
 
     /// Marks every function reachable from the roots, the roots included.

@@ -201,12 +201,6 @@ impl<I: Id, T> Table<I, T> {
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
     }
-    /// Adds made items until there are `len`.
-    pub fn grow_with(&mut self, len: usize, item: impl FnMut() -> T) {
-        if self.items.len() < len {
-            self.items.resize_with(len, item);
-        }
-    }
     /// Adds items until there are `len`.
     pub fn grow(&mut self, len: usize, item: T)
     where

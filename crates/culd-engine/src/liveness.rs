@@ -176,7 +176,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, opt
     let mut alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
-        reachable(inputs, resolved, calls, &traits, (&kernels, only), options.identity)
+        reachable(inputs, resolved, calls, &traits, (&kernels, only), (options.identity, threads))
     };
     mark_inner(inputs, resolved, options.identity, &mut alive);
     let dead_aliases = match options.release().is_some_and(|r| r.rules.keeps_aliases) {
@@ -239,12 +239,12 @@ fn reachable(
     calls: &CallEdges,
     traits: &Table<FunctionId, Traits>,
     (kernels, only): (&[FunctionId], Option<FunctionId>),
-    identity: Identity,
+    (identity, threads): (Identity, Threads),
 ) -> Table<FunctionId, bool> {
     let with = |bits: u8| traits.enumerate().filter(move |(_, t)| t.has(bits)).map(|(f, _)| f);
     let roots = kernels.iter().copied().chain(with(Traits::STUB).filter(|_| only.is_none()));
     let followed = with(Traits::TAKEN).filter(|_| identity == Identity::Culd);
-    let mut alive = calls.mark(resolved, roots.chain(followed));
+    let mut alive = calls.mark_all(resolved, roots.chain(followed), threads);
     for f in with(Traits::STUB).chain(with(Traits::TAKEN)) {
         alive[f] = true;
     }

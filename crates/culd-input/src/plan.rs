@@ -2,7 +2,8 @@
 //!
 //! 1. Search the `-l` libraries; they come after all positional inputs.
 //! 2. Open every file.
-//! 3. Route it: by nvlink's rules, or by content. An archive becomes one unit per member, in order; the same archive given twice
+//! 3. Find the route of each, several at once: by nvlink's rules, or by content.
+//! 4. Follow it, in order. An archive becomes one unit per member, in order; the same archive given twice
 //!    shares its units.
 
 use crate::archive::Members;
@@ -17,6 +18,7 @@ use crate::options::LoadOptions;
 use culd_base::Severity;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use rayon::prelude::*;
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
@@ -107,6 +109,36 @@ pub(crate) struct Plan {
     archives: HashMap<FileId, Range<usize>, FixedState>,
 }
 
+/// A file that was opened, and what can be told from it alone.
+struct LookedAt {
+    name: Arc<str>,
+    /// The path says device runtime.
+    has_runtime_name: bool,
+    /// Its route; what it is, if there is none.
+    routed: io::Result<(Opened, Result<Route, FileKind>)>,
+}
+
+impl LookedAt {
+    fn new(path: &Path, opened: io::Result<Opened>, options: &LoadOptions) -> Self {
+        let name: Arc<str> = path.to_string_lossy().into();
+        let route = |bytes: &[u8]| {
+            if options.is_nvlink() {
+                return Ok(detect::route(path.as_os_str().as_encoded_bytes(), bytes, options.lto.is_some()));
+            }
+            let content = FileKind::of(bytes);
+            detect::route_by_content(content, options.lto.is_some()).ok_or(content)
+        };
+        LookedAt {
+            has_runtime_name: device_runtime::is_device_runtime(&name),
+            name,
+            routed: opened.map(|file| {
+                let route = route(&file.bytes);
+                (file, route)
+            }),
+        }
+    }
+}
+
 impl Plan {
     /// Opens and routes all inputs.
     pub(crate) fn new(inputs: &[&Path], options: &LoadOptions, files: &dyn Files) -> Plan {
@@ -116,9 +148,15 @@ impl Plan {
         let paths: Vec<&Path> = inputs.iter().copied().chain(libraries).collect();
         plan.sources.reserve(paths.len());
         plan.units.reserve(paths.len());
-        let opened = files.open_all(&paths, options.threads != 1 && paths.len() >= PARALLEL_FROM);
-        for (path, opened) in paths.iter().zip(opened) {
-            plan.add(path, opened, options, files);
+        let is_parallel = options.threads != 1 && paths.len() >= PARALLEL_FROM;
+        let opened = files.open_all(&paths, is_parallel);
+        let look = |(path, opened)| LookedAt::new(path, opened, options);
+        let looked_at: Vec<LookedAt> = match is_parallel {
+            true => paths.par_iter().copied().zip(opened).map(look).collect(),
+            false => paths.iter().copied().zip(opened).map(look).collect(),
+        };
+        for (path, file) in paths.iter().zip(looked_at) {
+            plan.add(path, file, options, files);
         }
         plan
     }
@@ -167,21 +205,24 @@ impl Plan {
         paths
     }
 
-    fn add(&mut self, path: &Path, opened: io::Result<Opened>, options: &LoadOptions, files: &dyn Files) {
-        let name: Arc<str> = path.to_string_lossy().into();
-        let has_runtime_name = device_runtime::is_device_runtime(&name);
+    fn add(&mut self, path: &Path, file: LookedAt, options: &LoadOptions, files: &dyn Files) {
+        let has_runtime_name = file.has_runtime_name;
         let start = self.units.len();
         let mut source = InputSource {
-            name,
+            name: file.name,
             reader: Reader::None,
             is_device_runtime: has_runtime_name && !options.keep_system_libraries,
             has_runtime_name,
             archive: None,
             units: start..start,
         };
-        match opened {
+        match file.routed {
             Err(error) => self.problem(&source, vec![cannot_open(&source.name, &error, options)]),
-            Ok(file) => self.route(path, &mut source, file, options, files),
+            Ok((_, Err(content))) => {
+                let problem = unusable(&source.name, unusable_content(content));
+                self.problem(&source, vec![problem]);
+            }
+            Ok((file, Ok(route))) => self.route(path, &mut source, (file, route), options, files),
         }
         if source.archive.is_none() {
             source.units.end = self.units.len();
@@ -189,18 +230,8 @@ impl Plan {
         self.sources.push(source);
     }
 
-    fn route(&mut self, path: &Path, source: &mut InputSource, file: Opened, options: &LoadOptions, files: &dyn Files) {
+    fn route(&mut self, path: &Path, source: &mut InputSource, (file, route): (Opened, Route), options: &LoadOptions, files: &dyn Files) {
         let path_bytes = path.as_os_str().as_encoded_bytes();
-        let route = if options.is_nvlink() {
-            detect::route(path_bytes, &file.bytes, options.lto.is_some())
-        } else {
-            let content = FileKind::of(&file.bytes);
-            let Some(route) = detect::route_by_content(content, options.lto.is_some()) else {
-                let reason = unusable_content(content);
-                return self.problem(source, vec![unusable(&source.name, reason)]);
-            };
-            route
-        };
         let (reader, kind) = match route {
             Route::Ignore if options.is_nvlink() => return,
             Route::Ignore => {

@@ -15,6 +15,7 @@ use crate::arrange::OutputPlan;
 use crate::arrange::Shape;
 use crate::csr::GroupedLists;
 use crate::ids::{Id, SectionId};
+use crate::par::Threads;
 use crate::records::{Class, Piece};
 use cubin::write::Placement;
 use std::ops::Range;
@@ -61,7 +62,12 @@ impl<'a> ChunkList<'a> {
         let patchable = sections + units.len();
         units.extend(frame);
         units.extend(relocations);
-        let steps = steps(output.arranged.shapes.as_slice(), contents.file.placements(), &units);
+        let steps = steps(
+            output.arranged.shapes.as_slice(),
+            contents.file.placements(),
+            &units,
+            output.link.threads,
+        );
         ChunkList {
             steps,
             units,
@@ -69,6 +75,11 @@ impl<'a> ChunkList<'a> {
             refs,
             patchable,
         }
+    }
+
+    /// The step is a whole section: it begins where the sections before it have ended.
+    pub(super) fn is_section(&self, step: ChunkId) -> bool {
+        step.index() < self.sections
     }
 
     /// The part of the image that a step covers.
@@ -202,23 +213,89 @@ impl<'a> MultiPieceSections<'a> {
     }
 }
 
+/// So many sections are merged with units by one thread.
+const PART: usize = 4096;
+
 /// Sections of one step and units, merged by offset; what is empty is left out.
-fn steps(shapes: &[Shape], places: &[Placement], units: &[Chunk<'_>]) -> Vec<ChunkId> {
+fn steps(shapes: &[Shape], places: &[Placement], units: &[Chunk<'_>], threads: Threads) -> Vec<ChunkId> {
     let mut order: Vec<u32> = (0..).zip(units).filter(|(_, u)| u.len() > 0).map(|(i, _)| i).collect();
-    let offset_of = |i: u32| units.get(i as usize).map_or(0, |u| u.offset);
+    let offset_of = |i: &u32| units.get(*i as usize).map_or(0, |u| u.offset);
     // Few runs, each in file order: the sort is nearly linear.
-    order.sort_by_key(|&i| offset_of(i));
-    let mut steps = Vec::with_capacity(places.len() + order.len());
-    let mut order = order.into_iter().peekable();
-    for (position, (shape, place)) in shapes.iter().zip(places).enumerate() {
-        if place.size == 0 || !is_plain(shape) {
-            continue;
+    order.sort_by_key(offset_of);
+    let plain = |range: Range<usize>| {
+        let sections = shapes.iter().zip(places).enumerate().take(range.end).skip(range.start);
+        sections
+            .filter(|(_, (shape, place))| place.size > 0 && is_plain(shape))
+            .map(|(position, (_, place))| (position, place.offset))
+    };
+    // Units before the last section of the parts before are in these.
+    let first_unit = |start: usize| {
+        let last = (0..start).rev().find_map(|position| plain(position..position + 1).next());
+        last.map_or(0, |(_, offset)| order.partition_point(|i| offset_of(i) < offset))
+    };
+    let unit = |i: &u32| ChunkId(places.len() as u32 + i);
+    let part = |&start: &usize| {
+        let sections = start..places.len().min(start.saturating_add(PART));
+        let mut order = order.get(first_unit(start)..).unwrap_or_default().iter().peekable();
+        let mut steps = Vec::with_capacity(2 * PART);
+        for (position, offset) in plain(sections) {
+            while let Some(i) = order.next_if(|i| offset_of(i) < offset) {
+                steps.push(unit(i));
+            }
+            steps.push(ChunkId(position as u32));
         }
-        while let Some(unit) = order.next_if(|&i| offset_of(i) < place.offset) {
-            steps.push(ChunkId(places.len() as u32 + unit));
-        }
-        steps.push(ChunkId(position as u32));
-    }
-    steps.extend(order.map(|unit| ChunkId(places.len() as u32 + unit)));
+        steps
+    };
+    let starts: Vec<usize> = (0..places.len()).step_by(PART).collect();
+    let mut steps = threads.concat(threads.map(&starts, part), &ChunkId(0));
+    let rest = order.get(first_unit(places.len())..).unwrap_or_default();
+    steps.extend(rest.iter().map(unit));
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_and_units_are_merged_by_offset() {
+        let mut state = 7u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for count in [0, 1, PART - 1, PART, 3 * PART + 17] {
+            let (mut shapes, mut places, mut units, mut at) = (Vec::new(), Vec::new(), Vec::new(), 0);
+            let mut expected = Vec::new();
+            for position in 0..count {
+                let size = random(4);
+                let is_mixed = random(3) == 0;
+                shapes.push(Shape {
+                    class: Class::Info,
+                    has_bytes: random(9) > 0,
+                    is_mixed,
+                    size,
+                    align: 1,
+                    flags: 0,
+                });
+                places.push(Placement { offset: at, size });
+                let is_step = size > 0 && shapes.last().is_some_and(is_plain);
+                match is_mixed && size > 0 {
+                    true => {
+                        expected.push((at, ChunkId((count + units.len()) as u32)));
+                        units.push(Chunk {
+                            offset: at,
+                            source: ChunkSource::Bytes(&[1, 2, 3][..size as usize]),
+                        });
+                    }
+                    false => expected.extend(is_step.then_some((at, ChunkId(position as u32)))),
+                }
+                at += size;
+            }
+            let expected: Vec<ChunkId> = expected.into_iter().map(|e| e.1).collect();
+            for threads in [1, 3] {
+                assert_eq!(steps(&shapes, &places, &units, Threads::new(0, threads)), expected);
+            }
+        }
+    }
 }

@@ -27,6 +27,10 @@ impl<'a> FileChunks<'a> for Filler<'_, 'a, '_, '_> {
         &self.chunks.steps
     }
 
+    fn is_apart(&self, id: ChunkId) -> bool {
+        self.chunks.is_section(id)
+    }
+
     fn span(&self, id: ChunkId) -> Range<u64> {
         self.chunks.span(self.contents, id)
     }

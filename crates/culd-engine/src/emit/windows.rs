@@ -29,6 +29,8 @@ pub(crate) trait FileChunks<'a>: Sync {
     type Id: Copy + Sync;
     /// All chunks, ascending by offset.
     fn ids(&self) -> &[Self::Id];
+    /// The chunk begins where all chunks before it have ended.
+    fn is_apart(&self, id: Self::Id) -> bool;
     /// The part of the file that is kept for a chunk.
     fn span(&self, id: Self::Id) -> Range<u64>;
     /// Offset and source of its bytes; `None` if it has none after all.
@@ -89,6 +91,8 @@ pub(crate) fn write<'a>(chunks: &impl FileChunks<'a>, size: u64, threads: Thread
 
 /// A window spans at most this much of the image, unless one chunk is larger.
 const WINDOW: u64 = 256 << 10;
+/// So many chunks are divided into windows by one thread.
+const PART: usize = if cfg!(test) { 32 } else { 4096 };
 /// Chunks of this size without patches are passed on without a copy; chunks and gaps below it may be divided between two windows.
 pub(super) const DIRECT: u64 = 32 << 10;
 
@@ -147,10 +151,29 @@ struct WindowWriter<'w, C> {
 }
 
 impl<'a, C: FileChunks<'a>> WindowWriter<'_, C> {
+    /// The windows of all chunks; for a sink many chunks are divided by several threads, which adds a few windows.
     fn windows(&self, division: Division) -> Vec<Window> {
+        let ids = self.chunks.ids();
+        if division == Division::Chunks || !self.threads.is_parallel() {
+            return self.windows_of(0..ids.len(), division);
+        }
+        let mut starts = vec![0];
+        for wanted in (PART..ids.len()).step_by(PART) {
+            let rest = ids.iter().enumerate().skip(wanted.max(starts.last().map_or(0, |s| s + 1)));
+            starts.extend(rest.take(PART).find(|(_, id)| self.chunks.is_apart(**id)).map(|(at, _)| at));
+        }
+        let ends = starts.iter().skip(1).copied().chain([ids.len()]);
+        let parts: Vec<Range<usize>> = starts.iter().zip(ends).map(|(&start, end)| start..end).collect();
+        let windows = self.threads.map(&parts, |part| self.windows_of(part.clone(), division));
+        windows.into_iter().flatten().collect()
+    }
+
+    /// The windows of a part of the chunks.
+    fn windows_of(&self, part: Range<usize>, division: Division) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
         let mut is_open = false;
-        for (position, &id) in self.chunks.ids().iter().enumerate() {
+        let ids = self.chunks.ids().iter().enumerate();
+        for (position, &id) in ids.take(part.end).skip(part.start) {
             let span = self.chunks.span(id);
             if division == Division::Blocks && self.chunks.is_early(&span) {
                 // No window may have this part, not even as a gap.
@@ -349,6 +372,10 @@ mod tests {
         type Id = usize;
         fn ids(&self) -> &[usize] {
             &self.ids
+        }
+        fn is_apart(&self, id: usize) -> bool {
+            let before = self.sources.iter().take(id).map(|(at, bytes)| at + bytes.len() as u64);
+            before.max().unwrap_or(0) <= self.span(id).start
         }
         fn span(&self, id: usize) -> Range<u64> {
             self.chunk(id).map_or(0..0, |chunk| chunk.span())

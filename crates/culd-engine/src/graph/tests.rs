@@ -1,3 +1,5 @@
+use super::CallEdges;
+use crate::par::Threads;
 use crate::testing::{Linked, Small, options};
 
 fn run(object: Small, test: impl FnOnce(Linked<'_, '_>)) {
@@ -37,6 +39,30 @@ fn an_indirect_call_reaches_every_function_of_its_prototype() {
     run(object, |l| {
         let marked = l.link.graph.mark(l.resolved(), [l.id("k")]);
         assert_eq!(["a", "b", "c"].map(|name| marked[l.id(name)]), [true, true, false]);
+    });
+}
+
+#[test]
+fn several_threads_mark_what_one_does() {
+    let mut object = Small::new().kernel("k").kernel("other");
+    let names: Vec<&'static str> = (0..3000).map(|n| &*format!("f{n}").leak()).collect();
+    object = names.iter().fold(object, |object, name| object.function(name));
+    for (n, name) in names.iter().enumerate() {
+        // Levels of very different sizes, cycles, functions with many callers, and one that nothing calls.
+        let caller = match n {
+            0 => "k",
+            2999 => continue,
+            _ => names[n / 7 * 3 % n],
+        };
+        object = object.call(caller, name).call(name, names[n % 5]);
+    }
+    run(object, |l| {
+        let edges = CallEdges::new(l.resolved());
+        for root in ["k", "other", "f2", "f2999"] {
+            let one = edges.mark(l.resolved(), [l.id(root)]);
+            let several = edges.mark_all(l.resolved(), [l.id(root)], Threads::new(0, 4));
+            assert_eq!(one.as_slice(), several.as_slice(), "{root}");
+        }
     });
 }
 

@@ -113,9 +113,9 @@ pub(crate) const NOT_FOUND: &str = "reloc address not found";
 
 /// Lays out shared memory, literals, constants and texture slots.
 pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
-    let kernels = records.texts.iter().copied().filter(|&f| link.live.is_kernel[f]).collect();
-    let has_memory = |&f: &FunctionId| link.resolved.functions[f].entry || records.functions[f].shared.is_some();
-    let every_kernel = records.texts.iter().copied().filter(has_memory).collect();
+    let kernels = link.threads.filter_map(&records.texts, |_, &f| link.live.is_kernel[f].then_some(f));
+    let has_memory = |_, &f: &FunctionId| (link.resolved.functions[f].entry || records.functions[f].shared.is_some()).then_some(f);
+    let every_kernel = link.threads.filter_map(&records.texts, has_memory);
     let mut layout = Layout {
         kernels,
         every_kernel,
@@ -154,7 +154,7 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<
         textures::lay_out(link, &mut layout, out)?;
     }
     shared::lay_out(link, &mut layout, out);
-    reserved::lay_out(&mut layout);
+    reserved::lay_out(&mut layout, link.threads);
     literals::lay_out(link, &mut layout);
     if !overflow::lay_out(link, &mut layout) {
         constants::merge_equal(link, &mut layout);

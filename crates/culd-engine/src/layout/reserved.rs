@@ -7,16 +7,17 @@
 use super::Layout;
 use super::sort::list_sort;
 use crate::align::align_up;
-use crate::ids::{SectionId, SymbolId};
-use crate::records::Class;
+use crate::ids::{Id, SectionId, SymbolId};
+use crate::par::Threads;
+use crate::records::{Class, OutSymbol};
 
-pub(super) fn lay_out(layout: &mut Layout<'_>) {
+pub(super) fn lay_out(layout: &mut Layout<'_>, threads: Threads) {
     let records = &mut layout.records;
-    let section = |sym: SymbolId| {
-        let id = records.symbols[sym].section?;
-        (records.sections[id].class == Class::ReservedShared).then_some((id, sym))
+    let section = |n: usize, symbol: &OutSymbol<'_>| {
+        let id = symbol.section?;
+        (records.sections[id].class == Class::ReservedShared).then_some((id, SymbolId::from_index(n)))
     };
-    let mut variables: Vec<(SectionId, SymbolId)> = records.symbols.ids().filter_map(section).collect();
+    let mut variables: Vec<(SectionId, SymbolId)> = threads.filter_map(records.symbols.as_slice(), section);
     variables.sort_unstable();
     for group in variables.chunk_by(|a, b| a.0 == b.0) {
         let Some(&(id, _)) = group.first() else { continue };

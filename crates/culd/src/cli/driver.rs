@@ -61,7 +61,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
     }
     culd_input::survive_truncation();
-    let low = match read_arguments(&args, called, &mut console) {
+    let low = match read_arguments(args, called, &mut console) {
         Ok(low) => low,
         Err(said) => return fatal(&said, &mut console),
     };
@@ -104,13 +104,15 @@ fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Con
 }
 
 /// Reads the command line and what the environment adds to it.
-fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<LowArgs, CliMessage> {
+fn read_arguments(args: Vec<Vec<u8>>, called: Called, console: &mut Console) -> Result<LowArgs, CliMessage> {
     let mut redefined = Vec::new();
+    let from_environment = std::env::var_os(environment::VARIABLE).filter(|_| !called.is_nvlink());
+    let typed = from_environment.as_ref().map(|_| args.clone());
     let mut low = parse::parse(args, called, &mut redefined);
-    if let (false, Ok(typed), Some(added)) = (called.is_nvlink(), &low, std::env::var_os(environment::VARIABLE)) {
-        let added = environment::flags(&os::into_bytes(added), typed);
+    if let (Ok(understood), Some(added), Some(mut typed)) = (&low, from_environment, typed) {
+        typed.extend(environment::flags(&os::into_bytes(added), understood));
         redefined.clear();
-        low = parse::parse(&[args, &added].concat(), called, &mut redefined);
+        low = parse::parse(typed, called, &mut redefined);
     }
     for flag in redefined {
         console.say(Severity::Warning, &CliMessage::Redefined(flag));

@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn output_and_target_are_filled_in() {
         let args = [&b"-arch=sm_90"[..], b"-o", b"a {target} b", b"x.o"].map(<[u8]>::to_vec);
-        let low = parse::parse(&args, Identity::Culd, &mut Vec::new()).unwrap();
+        let low = parse::parse(args.to_vec(), Identity::Culd, &mut Vec::new()).unwrap();
         let flags = flags(b" --map={output}.{target}.map\t--verify {other} ", &low);
         assert_eq!(flags, [&b"--map=a {target} b.sm_90.map"[..], b"--verify", b"{other}"]);
     }

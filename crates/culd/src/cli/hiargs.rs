@@ -21,6 +21,7 @@ use crate::cli::why;
 use cubin::release::Form;
 use culd_engine::diagnostics::option_warning;
 use culd_engine::{Arch, Code, Identity, KernelFilter, LinkOptions, Severity, ToolNote};
+use std::sync::Arc;
 
 /// What to do.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ pub struct LinkPlan {
     /// Output file; may be missing for a virtual target.
     pub output: Option<Vec<u8>>,
     /// Inputs in order.
-    pub inputs: Vec<Vec<u8>>,
+    pub inputs: Arc<[Vec<u8>]>,
     /// `-l`.
     pub libraries: Vec<Vec<u8>>,
     /// `-L`.

@@ -60,7 +60,7 @@ mod tests {
 
     fn record(line: &str, long_form: bool) -> String {
         let args: Vec<Vec<u8>> = line.split(' ').map(|a| a.as_bytes().to_vec()).collect();
-        let low = crate::cli::parse::parse(&args, Identity::Nvlink, &mut Vec::new()).unwrap();
+        let low = crate::cli::parse::parse(args, Identity::Nvlink, &mut Vec::new()).unwrap();
         String::from_utf8(command_line(&low, long_form)).unwrap()
     }
 

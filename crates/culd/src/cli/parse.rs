@@ -14,6 +14,7 @@ use crate::cli::flags::{self, Flag, Id, Kind};
 use crate::cli::os;
 use crate::cli::tokens::{self, OptionFile, Stray};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Option files may be nested this deep.
 const MAX_DEPTH: usize = 15;
@@ -37,8 +38,8 @@ pub enum Value {
 #[derive(Debug, Default)]
 pub struct LowArgs {
     values: BTreeMap<Id, Value>,
-    /// Inputs in order.
-    pub inputs: Vec<Vec<u8>>,
+    /// Inputs in order. There can be many, so that copies of the list share it.
+    pub inputs: Arc<[Vec<u8>]>,
     /// Option and response files that were read, in order.
     pub files_read: Vec<Vec<u8>>,
 }
@@ -134,20 +135,23 @@ pub enum ParseError {
 
 /// Parses a command line. `redefined` receives the long name of each flag whose value was replaced by another, in order, also when
 /// parsing fails later.
-pub fn parse(args: &[Vec<u8>], called: impl Into<Called>, redefined: &mut Vec<&'static str>) -> Result<LowArgs, ParseError> {
+pub fn parse(args: Vec<Vec<u8>>, called: impl Into<Called>, redefined: &mut Vec<&'static str>) -> Result<LowArgs, ParseError> {
     let mut parser = Parser {
         called: called.into(),
         low: LowArgs::default(),
+        inputs: Vec::with_capacity(args.len()),
         redefined,
         depth: 0,
     };
-    parser.arguments(args.iter().cloned().map(Ok))?;
-    Ok(parser.low)
+    parser.arguments(args.into_iter().map(Ok))?;
+    let inputs = parser.inputs.into();
+    Ok(LowArgs { inputs, ..parser.low })
 }
 
 struct Parser<'a> {
     called: Called,
     low: LowArgs,
+    inputs: Vec<Vec<u8>>,
     redefined: &'a mut Vec<&'static str>,
     depth: usize,
 }
@@ -178,7 +182,7 @@ impl Parser<'_> {
                 _ => {}
             }
             if !is_flag(&arg) {
-                self.low.inputs.push(arg);
+                self.inputs.push(arg);
                 continue;
             }
             let spelled = self.look_up(&arg)?;
@@ -353,7 +357,7 @@ mod tests {
 
     fn low(line: &str) -> Result<LowArgs, ParseError> {
         let args: Vec<Vec<u8>> = line.split(' ').map(|a| a.as_bytes().to_vec()).collect();
-        parse(&args, culd_engine::Identity::Nvlink, &mut Vec::new())
+        parse(args, culd_engine::Identity::Nvlink, &mut Vec::new())
     }
 
     #[test]
@@ -362,7 +366,7 @@ mod tests {
         assert_eq!(low.list(Id::Library), [b"foo=bar".to_vec(), b"-v".to_vec(), b"c".to_vec()]);
         assert_eq!(low.number(Id::Machine), Some(64));
         assert_eq!(low.text(Id::Output), Some(&b"x"[..]));
-        assert_eq!(low.inputs, [b"a.o".to_vec(), b"-".to_vec()]);
+        assert_eq!(*low.inputs, [b"a.o".to_vec(), b"-".to_vec()]);
         assert_eq!(low.text(Id::HostScript), Some(&b"lcs-abs"[..]));
         assert!(!low.has(Id::Verbose));
     }
@@ -393,7 +397,7 @@ mod tests {
     fn another_value_warns_and_wins() {
         let args = ["-m=0x40", "-m64", "-o", "a", "-o", "b", "-o", "b", "-v", "-v"].map(|a| a.as_bytes().to_vec());
         let mut redefined = Vec::new();
-        let low = parse(&args, culd_engine::Identity::Nvlink, &mut redefined).unwrap();
+        let low = parse(args.to_vec(), culd_engine::Identity::Nvlink, &mut redefined).unwrap();
         assert_eq!((low.text(Id::Output), redefined), (Some(&b"b"[..]), vec!["output-file"]));
     }
 

@@ -261,7 +261,7 @@ mod tests {
             b"-".to_vec(),
             b"-r".to_vec(),
         ];
-        let low = crate::cli::parse::parse(&args, Identity::Culd, &mut Vec::new()).unwrap();
+        let low = crate::cli::parse::parse(args.to_vec(), Identity::Culd, &mut Vec::new()).unwrap();
         let files = [library.clone(), input.clone(), b"-".to_vec(), library.clone()];
         let opened = Opened {
             files: &files,
@@ -275,8 +275,8 @@ mod tests {
             (b"x".to_vec(), b"x".to_vec(), b"in".to_vec())
         );
         let again = [[b"@", directory.as_slice(), b"/response.txt"].concat()];
-        let again = crate::cli::parse::parse(&again, Identity::Culd, &mut Vec::new()).unwrap();
-        assert_eq!(again.inputs, [b"001-a.cubin".to_vec(), b"002-stdin".to_vec()]);
+        let again = crate::cli::parse::parse(again.to_vec(), Identity::Culd, &mut Vec::new()).unwrap();
+        assert_eq!(*again.inputs, [b"001-a.cubin".to_vec(), b"002-stdin".to_vec()]);
         assert_eq!(again.list(Id::KernelsUsed), [b"a,b".to_vec(), b"c".to_vec()]);
         assert_eq!(again.list(Id::Library), [b"x".to_vec()]);
         assert_eq!(again.list(Id::LibraryPath), [b"lib".to_vec()]);

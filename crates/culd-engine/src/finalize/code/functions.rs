@@ -46,10 +46,15 @@ const R_CUDA_ABS16_32: u32 = 0x3b;
 /// Code of the first architecture with instructions that take another time on the second is scheduled anew in links for that: not modelled.
 const FINALIZED_AGAIN: (u32, u32) = (100, 103);
 
+/// A function, and why its SASS is the compiler's if it is.
+type Made = Result<(Function, Option<String>), UnknownRecord>;
+
 /// All functions by code section.
 pub(crate) struct Functions<'a, 'd> {
-    /// By code section of the output.
-    pub(crate) by_text: Table<SectionId, Option<Function>>,
+    /// What was made of each emitted section, in their order. There are many functions, so that they stay where they were made.
+    made: Vec<Option<Made>>,
+    /// Which of these belongs to a section, if any does.
+    by_section: Table<SectionId, u32>,
     /// Code sections in order.
     pub(crate) order: Vec<SectionId>,
     /// What belongs to code in the inputs.
@@ -63,7 +68,10 @@ pub(crate) struct Functions<'a, 'd> {
 impl Functions<'_, '_> {
     /// The function in a code section.
     pub(crate) fn of(&self, text: SectionId) -> Option<&Function> {
-        self.by_text[text].as_ref()
+        match self.made.get(*self.by_section.get(text)? as usize)? {
+            Some(Ok((function, _))) => Some(function),
+            _ => None,
+        }
     }
     /// The stubs of unified functions, if this is the section with their table.
     pub(crate) fn stubs_in(&self, output: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Stubs> {
@@ -75,7 +83,7 @@ impl Functions<'_, '_> {
     pub(crate) fn taken<'a>(&'a self, output: &OutputPlan<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
         object.section(section)?;
         let (id, _) = output.layout.records.placement.sections[object.section_ref(section)]?;
-        let function = self.by_text.get(id)?.as_ref()?;
+        let function = self.of(id)?;
         (function.object == object.id && function.section == section).then_some((id, function))
     }
 }
@@ -99,15 +107,16 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
     };
     let made = output.link.threads.map(&output.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
-        by_text: Table::new(),
+        made,
+        by_section: output.link.threads.filled(output.layout.records.sections.len(), u32::MAX),
         order: Vec::new(),
         sources,
         copies,
         stubs,
     };
-    functions.by_text.grow_with(output.layout.records.sections.len(), || None);
-    for (&id, made) in output.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
-        let (function, kept) = made.map_err(|unknown| {
+    for (number, (&id, made)) in (0..).zip(output.arranged.sections.iter().zip(&functions.made)) {
+        let Some(made) = made else { continue };
+        let (function, kept) = made.as_ref().map_err(|unknown| {
             out.fatal(Code::Unsupported {
                 file: output.link.inputs.objects[unknown.object].name.into(),
                 reason: format!(
@@ -119,7 +128,7 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
         })?;
         // Under the name nvlink only a report has it.
         let is_told = output.link.options.identity == Identity::Culd || output.link.options.map;
-        if let Some(reason) = kept.filter(|_| is_told) {
+        if let Some(reason) = kept.clone().filter(|_| is_told) {
             out.info(Code::SassKept {
                 function: text(function_name(output, function.function)),
                 reason,
@@ -135,7 +144,7 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
                 ),
             }));
         }
-        functions.by_text[id] = Some(function);
+        functions.by_section[id] = number;
         functions.order.push(id);
     }
     Ok(functions)
@@ -167,7 +176,7 @@ fn has_debug_code(output: &OutputPlan<'_, '_>) -> bool {
 
 impl Maker<'_, '_> {
     /// The function in a code section of the output, and why its code is the compiler's if it should be other.
-    fn make(&self, id: SectionId) -> Option<Result<(Function, Option<String>), UnknownRecord>> {
+    fn make(&self, id: SectionId) -> Option<Made> {
         let OutputPlan { link, layout, .. } = self.output;
         let section = &layout.records.sections[id];
         if section.class == Class::Uft {

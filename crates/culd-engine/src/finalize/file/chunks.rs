@@ -52,6 +52,11 @@ impl<'i> FileChunks<'i> for ImageChunks<'i> {
         &self.order
     }
 
+    fn is_apart(&self, _: u32) -> bool {
+        // All of them are whole sections or tables.
+        true
+    }
+
     fn span(&self, id: u32) -> Range<u64> {
         self.chunk(id).map_or(0..0, |chunk| chunk.span())
     }
