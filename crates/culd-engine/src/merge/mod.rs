@@ -118,6 +118,8 @@ impl Commons {
     }
 }
 
+/// Every link starts with at most so many records.
+const FIRST_RECORDS: usize = 16;
 /// Objects with more sections are large.
 const LARGE: usize = 2048;
 
@@ -163,9 +165,11 @@ pub fn merge<'d>(
         runs_without_names: Vec::new(),
     };
     // Growing tables in steps costs more than filling them; unused capacity is never touched.
+    // Each kernel's parameter bank may get a relocation section.
+    let sections = inputs.section_count + live.kernels.len() + FIRST_RECORDS;
     merger.records.symbols.reserve(inputs.named);
-    merger.records.sections.reserve(inputs.section_count);
-    merger.records.order.locals.reserve(inputs.section_count + inputs.named);
+    merger.records.sections.reserve(sections);
+    merger.records.order.locals.reserve(sections + inputs.named);
     merger.records.relocs.reserve(inputs.objects.iter().map(|o| o.relocs.len()).sum());
     if threads.are_many() {
         merger.touch_sections();
@@ -261,7 +265,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Touches the memory of the sections of large objects, which are merged on one thread, unless most functions are dead.
     fn touch_sections(&mut self) {
         let counts = self.inputs.objects.iter().map(|o| o.sections.len());
-        let count = counts.filter(|&count| count > LARGE).sum();
+        let count: usize = counts.filter(|&count| count > LARGE).sum();
         let alive = self.live.alive.iter().filter(|&&alive| alive).count();
         if count == 0 || 2 * alive < self.live.alive.len() {
             return;
@@ -277,7 +281,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             };
             OutSection::new(new, 0)
         };
-        self.records.sections.touch(count, empty);
+        self.records.sections.touch(count + self.live.kernels.len().min(count), empty);
     }
 
     /// Records that every link starts with.
