@@ -199,7 +199,7 @@ impl<'d> Image<'d> {
     /// The parts of the file that are not zero bytes between sections, in file order. `plan` is this image's.
     pub fn parts<'i>(&'i self, plan: &'i Plan) -> Vec<FilePart<'i>> {
         let mut headers = Vec::with_capacity(plan.section_count() * size_of::<Shdr>());
-        for (number, _) in (0..).zip(0..plan.section_count()) {
+        for number in 0..plan.section_count() as u32 {
             headers.extend_from_slice(self.section_header(plan, number).as_bytes());
         }
         let mut parts: Vec<FilePart<'i>> = Vec::with_capacity(self.sections.len() + 3);

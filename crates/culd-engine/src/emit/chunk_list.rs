@@ -228,17 +228,22 @@ fn steps(shapes: &[Shape], places: &[Placement], units: &[Chunk<'_>], threads: T
             .filter(|(_, (shape, place))| place.size > 0 && is_plain(shape))
             .map(|(position, (_, place))| (position, place.offset))
     };
-    // Units before the last section of the parts before are in these.
-    let first_unit = |start: usize| {
-        let last = (0..start).rev().find_map(|position| plain(position..position + 1).next());
-        last.map_or(0, |(_, offset)| order.partition_point(|i| offset_of(i) < offset))
-    };
+    let end = |start: usize| places.len().min(start.saturating_add(PART));
+    let starts: Vec<usize> = (0..places.len()).step_by(PART).collect();
+    let last_of = |&start: &usize| (start..end(start)).rev().find_map(|position| plain(position..position + 1).next());
+    let lasts: Vec<Option<(usize, u64)>> = threads.map(&starts, last_of);
+    // The parts before a part have the units before their last section.
+    let mut first_units = vec![0];
+    for last in lasts {
+        let before = first_units.last().copied().unwrap_or(0);
+        first_units.push(last.map_or(before, |(_, offset)| order.partition_point(|i| offset_of(i) < offset)));
+    }
     let unit = |i: &u32| ChunkId(places.len() as u32 + i);
-    let part = |&start: &usize| {
-        let sections = start..places.len().min(start.saturating_add(PART));
-        let mut order = order.get(first_unit(start)..).unwrap_or_default().iter().peekable();
+    let parts: Vec<(usize, usize)> = starts.into_iter().zip(first_units.iter().copied()).collect();
+    let part = |&(start, first_unit): &(usize, usize)| {
+        let mut order = order.get(first_unit..).unwrap_or_default().iter().peekable();
         let mut steps = Vec::with_capacity(2 * PART);
-        for (position, offset) in plain(sections) {
+        for (position, offset) in plain(start..end(start)) {
             while let Some(i) = order.next_if(|i| offset_of(i) < offset) {
                 steps.push(unit(i));
             }
@@ -246,9 +251,8 @@ fn steps(shapes: &[Shape], places: &[Placement], units: &[Chunk<'_>], threads: T
         }
         steps
     };
-    let starts: Vec<usize> = (0..places.len()).step_by(PART).collect();
-    let mut steps = threads.concat(threads.map(&starts, part), &ChunkId(0));
-    let rest = order.get(first_unit(places.len())..).unwrap_or_default();
+    let mut steps = threads.concat(threads.map(&parts, part), &ChunkId(0));
+    let rest = first_units.last().and_then(|&first| order.get(first..)).unwrap_or_default();
     steps.extend(rest.iter().map(unit));
     steps
 }

@@ -67,6 +67,8 @@ pub(crate) struct LinkedSection {
     pub(crate) slots: Vec<Kept>,
     /// What this list of resolved relocations (`--preserve-relocs`) lists.
     pub(crate) listed: Vec<Kept>,
+    /// What a list is to list about this section: number of the relocation section, entries.
+    entries: Vec<(u32, Vec<Kept>)>,
     /// Resolved values of this code section.
     pub(crate) resolved: Vec<Resolved>,
     /// Values of the system in functions with the relocations of another one: place in the compiler's code, value.
@@ -165,7 +167,9 @@ fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Pla
     borrowed.then(|| mercury_places(object, relocs.target)).flatten()
 }
 
-/// Relocation sections whose entries of lists are in memory at a time.
+/// Sections with more relocation sections than this have them decided by several threads: those of debug information have one of every object.
+const MANY: usize = 16;
+/// Relocation sections whose effects are in memory at a time.
 const WINDOW: usize = 1 << 14;
 
 /// What the relocations of one input section do.
@@ -262,10 +266,12 @@ fn append<T>(list: &mut Vec<T>, mut new: Vec<T>) {
 }
 
 impl LinkedSection {
-    /// Takes what the relocations of the next input section do to this one.
-    fn add(&mut self, effects: Effects) {
+    /// Takes what the relocations of the next input section, with this number, do to this one.
+    fn add(&mut self, number: u32, effects: Effects) {
         append(&mut self.kept, effects.kept);
-        append(&mut self.listed, effects.listed);
+        if !effects.listed.is_empty() {
+            self.entries.push((number, effects.listed));
+        }
         append(&mut self.resolved, effects.resolved);
         append(&mut self.misplaced, effects.misplaced);
         for (offset, change) in effects.fields {
@@ -291,8 +297,18 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
             bytes: if is_written[id] { own() } else { None },
             ..LinkedSection::default()
         };
-        for r in refs.of(id).iter().rev().filter_map(|&n| layout.records.relocs.get(n as usize)) {
-            section.add(Effects::new(output, &resolver, r));
+        let effects = |&n: &u32| {
+            let relocs = layout.records.relocs.get(n as usize);
+            (n, relocs.map(|r| Effects::new(output, &resolver, r)).unwrap_or_default())
+        };
+        let own = refs.of(id);
+        // The newest come first.
+        for window in own.rchunks(WINDOW) {
+            let all: Vec<(u32, Effects)> = match own.len() > MANY {
+                true => threads.map(window, effects),
+                false => window.iter().map(effects).collect(),
+            };
+            all.into_iter().rev().for_each(|(n, effects)| section.add(n, effects));
         }
         section.kept.reverse();
         section
@@ -301,7 +317,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
     let mut linked = Linked {
         sections: threads.map(&ids, section).into(),
     };
-    list(output, &resolver, &mut linked);
+    list(output, &mut linked);
     for &(k, left_out) in &layout.textures.kernels {
         let Some(id) = layout.records.functions[k].parameters else {
             continue;
@@ -333,22 +349,18 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
     linked
 }
 
-/// Moves entries of lists from the sections that they are about to the lists, which several sections can share, in the order of all relocations.
-fn list<'d>(output: &OutputPlan<'_, 'd>, resolver: &RelocResolver<'_, 'd>, linked: &mut Linked) {
-    if linked.sections.iter().all(|section| section.listed.is_empty()) {
-        return;
+/// Moves entries to the lists, which several sections can share, in the order of all relocation sections.
+fn list(output: &OutputPlan<'_, '_>, linked: &mut Linked) {
+    let sections = output.layout.records.sections.iter().zip(linked.sections.iter_mut());
+    let mut entries: Vec<(u32, SectionId, Vec<Kept>)> = Vec::new();
+    for (list, own) in sections.filter_map(|(s, linked)| Some((s.companions[2]?, &mut linked.entries))) {
+        entries.extend(own.drain(..).map(|(number, kept)| (number, list, kept)));
     }
-    linked.sections.iter_mut().for_each(|section| section.listed.clear());
-    let records = &output.layout.records;
-    for window in records.relocs.chunks(WINDOW) {
-        let effects = output.link.threads.map(window, |r| Effects::new(output, resolver, r));
-        for (r, effects) in window.iter().zip(effects) {
-            if let Some(list) = records.sections[r.target].companions[2] {
-                append(&mut linked.sections[list].listed, effects.listed);
-            }
-        }
+    entries.sort_by_key(|e| e.0);
+    for (_, list, mut kept) in entries.into_iter().rev() {
+        kept.reverse();
+        append(&mut linked.sections[list].listed, kept);
     }
-    linked.sections.iter_mut().for_each(|section| section.listed.reverse());
 }
 
 /// Bytes of a section before relocation.

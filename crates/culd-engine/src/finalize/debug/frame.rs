@@ -226,7 +226,7 @@ impl<'a, 'd> Frame<'a, 'd> {
         }
     }
 
-    /// Puts pairs one behind the other: their places, and those of addresses.
+    /// Assigns places to pairs that follow each other, and to their addresses.
     fn place<'x>(&self, pairs: impl Iterator<Item = Pair<'x>>) -> (Vec<(Pair<'x>, u64)>, Vec<Moved>) {
         let (mut placed, mut places, mut at) = (Vec::new(), Vec::new(), 0);
         for pair in pairs {
